@@ -1,0 +1,1 @@
+"""The CP-SAT model; the only folder that imports ortools."""
