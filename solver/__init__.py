@@ -17,8 +17,10 @@ from solver.errors import (
 from solver.ops import FUSED, SPLIT, Op, OpKind
 from solver.placement import Placement
 from solver.problem import Problem
+from solver.result import Progress, Result, Status
 from solver.schedule import DeviceOrder, Schedule
 from solver.simulate import simulate
+from solver.solve import solve
 from solver.stage import Stage
 from solver.validate import validate, violations
 from solver.workload import Workload
@@ -36,12 +38,16 @@ __all__ = [
     "Placement",
     "Problem",
     "ProblemError",
+    "Progress",
+    "Result",
     "Schedule",
     "Stage",
+    "Status",
     "UnsupportedProblem",
     "Workload",
     "metrics",
     "simulate",
+    "solve",
     "validate",
     "violations",
 ]
