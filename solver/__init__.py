@@ -17,6 +17,7 @@ from solver.errors import (
 from solver.ops import FUSED, SPLIT, Op, OpKind
 from solver.placement import Placement
 from solver.problem import Problem
+from solver.problem_file import load_problem
 from solver.result import Progress, Result, Status
 from solver.schedule import DeviceOrder, Schedule
 from solver.simulate import simulate
@@ -45,6 +46,7 @@ __all__ = [
     "Status",
     "UnsupportedProblem",
     "Workload",
+    "load_problem",
     "metrics",
     "simulate",
     "solve",
