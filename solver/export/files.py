@@ -1,0 +1,40 @@
+"""Reading and writing text files with errors in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from solver.errors import ProblemError
+
+MAX_BYTES = 256 * 2**20
+
+
+def read_text(path: Path) -> str:
+    """The text of ``path``; ProblemError where it cannot be read, is larger than 256 MB or is no UTF-8."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ProblemError(f"is larger than {MAX_BYTES >> 20} MB")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as err:
+        raise ProblemError(f"cannot be read: {err.strerror or err}") from None
+    except UnicodeDecodeError:
+        raise ProblemError("is no UTF-8 text") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``path`` whole or not at all: a reader never sees half a file."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """As ``write_text``; ProblemError where the file cannot be written."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError as err:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise ProblemError(f"cannot be written: {err.strerror or err}", str(path)) from None
