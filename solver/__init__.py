@@ -14,6 +14,7 @@ from solver.errors import (
     ProblemError,
     UnsupportedProblem,
 )
+from solver.export import load_schedule, save
 from solver.ops import FUSED, SPLIT, Op, OpKind
 from solver.placement import Placement
 from solver.problem import Problem
@@ -47,7 +48,9 @@ __all__ = [
     "UnsupportedProblem",
     "Workload",
     "load_problem",
+    "load_schedule",
     "metrics",
+    "save",
     "simulate",
     "solve",
     "validate",
