@@ -152,8 +152,8 @@ class _Paths:
     last: list[float]
     between: list[list[float]]
 
-    def least_makespan(self, span: float) -> float:
-        """With no device's span over ``span``; inf if that cannot be.
+    def least_makespan(self, span: float) -> float | None:
+        """With no device's span over ``span``; None if that cannot be.
 
         With x[d] the first start on d, span asks x[e] + span >= x[d] + between[d][e]: lower bounds on x that settle
         within P rounds or grow for ever (longest paths with no or with a positive circle).
@@ -165,18 +165,20 @@ class _Paths:
             if raised == x:
                 return max(x[d] + self.between[d][e] for d in devices for e in devices)
             x = raised
-        return math.inf
+        return None
 
-    def least_span(self, makespan: float) -> float:
-        """The least whole span whose least makespan is within ``makespan``; inf if there is none."""
-        low = int(max(self.between[d][d] for d in range(len(self.first))))
-        high = int(max(self.last))
-        if self.least_makespan(high) > makespan:
-            return math.inf
+    def least_span(self, makespan: float) -> float | None:
+        """The least whole span whose least makespan is within ``makespan``; None if there is none."""
+
+        def enough(span: int) -> bool:
+            least = self.least_makespan(span)
+            return least is not None and least <= makespan
+
+        low, high = int(max(self.between[d][d] for d in range(len(self.first)))), int(max(self.last))
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.least_makespan(middle) <= makespan else (middle + 1, high)
-        return low
+            low, high = (low, middle) if enough(middle) else (middle + 1, high)
+        return low if enough(low) else None
 
 
 @dataclass
@@ -249,14 +251,14 @@ class _OrderSearch:
         span_bound, bound = self.bounds.get("span", math.inf), self.bounds.get("makespan", math.inf)
         paths = self._paths(first, last)
         makespan = max(paths.last) if span_bound == math.inf else paths.least_makespan(span_bound)
-        if makespan > bound:
+        if makespan is None or makespan > bound:
             return math.inf
         if self.minimize == "makespan":
             return makespan
         if self.minimize == "peak_memory":
             return self.instance.peak(self.start)
         span = paths.least_span(bound)
-        return span if span <= span_bound else math.inf
+        return span if span is not None and span <= span_bound else math.inf
 
     def _paths(self, first: list[int], last: list[int]) -> _Paths:
         used = [d for d, i in enumerate(first) if i >= 0]
