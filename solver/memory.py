@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,15 +46,27 @@ def peaks(problem: Problem, starts: IntArray) -> IntArray:
 
 def one_microbatch_peaks(problem: Problem) -> IntArray:
     """Memory ticks per device when each micro-batch runs alone, every W right after its I."""
-    stages = range(len(problem.stages))
-    chain = [(OpKind.F, s) for s in stages]
-    chain += [(kind, s) for s in reversed(stages) for kind in problem.stages[s].recipe.kinds if kind != OpKind.F]
-    lengths = [int(problem.duration[node]) for node in chain]
-    turns = np.arange(problem.microbatches) * sum(lengths)
-    starts = np.zeros(problem.shape, dtype=np.int64)
-    for node, before in zip(chain, accumulate(lengths, initial=0), strict=False):
-        starts[node] = before + turns
-    return peaks(problem, starts)
+    alone = [_alone(problem, route) for route in range(problem.routes)]
+    turn = max(int((starts + problem.duration).max()) for starts in alone)
+    starts = [alone[m % problem.routes] + m * turn for m in range(problem.microbatches)]
+    return peaks(problem, np.stack(starts, axis=2))
+
+
+def _alone(problem: Problem, route: int) -> IntArray:
+    """Start of each [kind, stage] of a micro-batch that has all devices of ``route`` to itself."""
+    starts, free = np.zeros(problem.shape[:2], dtype=np.int64), [0] * problem.devices
+    recipes = [stage.recipe for stage in problem.stages]
+    chain = [(OpKind.F, s) for s in range(len(recipes))]
+    chain += [(kind, s) for s in reversed(range(len(recipes))) for kind in recipes[s].kinds if kind != OpKind.F]
+    sender, sent = int(problem.device[route, 0]), 0
+    for kind, s in chain:
+        device = int(problem.device[route, s])
+        arrives = sent + int(problem.latency_ticks[sender, device])
+        starts[kind, s] = max(free[device], arrives)
+        free[device] = int(starts[kind, s] + problem.duration[kind, s])
+        if kind in (OpKind.F, recipes[s].gradient):
+            sender, sent = device, free[device]
+    return starts
 
 
 def check_one_microbatch_fits(problem: Problem) -> None:
