@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from solver.errors import ProblemError
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURES = (".png", ".svg", ".pdf")
+DPI = 150
 MAX_BYTES = 256 * 2**20
 
 
@@ -38,3 +45,12 @@ def write_bytes(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             part.unlink()
         raise ProblemError(f"cannot be written: {err.strerror or err}", str(path)) from None
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a matplotlib figure; the suffix, one of ``PICTURES``, chooses the format."""
+    if path.suffix.lower() not in PICTURES:
+        raise ProblemError(f"the suffix of a picture must be one of {', '.join(PICTURES)}", str(path))
+    picture = BytesIO()
+    figure.savefig(picture, format=path.suffix[1:].lower(), dpi=DPI)
+    write_bytes(path, picture.getvalue())

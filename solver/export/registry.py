@@ -25,6 +25,9 @@ FORMATS: Mapping[str, Format] = {
     ".json": Format("json_file", "schedule with its problem"),
     ".csv": Format("torch_csv", "PyTorch pipelining plan (compute_only)"),
     ".txt": Format("ascii", "ASCII timeline", several=True),
+    ".png": Format("gantt", "picture", several=True),
+    ".svg": Format("gantt", "picture", several=True),
+    ".pdf": Format("gantt", "picture", several=True),
 }
 """Suffix -> format; of two suffixes that match, the longer wins."""
 
