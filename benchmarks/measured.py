@@ -1,4 +1,4 @@
-"""Iterations measured on real machines, to hold simulated ones against; beside the suites that have their stage times."""
+"""Iterations measured on real machines; their stage times are the suites of the same name."""
 
 from __future__ import annotations
 
