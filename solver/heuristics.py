@@ -1,20 +1,179 @@
-"""List scheduling for any problem: the solver's own warm starts."""
+"""List scheduling for any problem: orders in which every device, whenever free, takes the best op at hand."""
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from solver.admission import Admission
+from solver.graph import arcs, rank
 from solver.ops import Op, OpKind
 from solver.problem import Problem
 from solver.schedule import DeviceOrder
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The choices list scheduling leaves open.
+
+    ``patience``: a weight gradient starts if the next op arrives no earlier than this share of its duration.
+    ``lead``: a stage with r stages from it to the last admits at most lead x r micro-batches (0: as memory admits).
+    ``weight_limit``: a pending weight gradient goes before a forward once this many are pending (0: never).
+    ``deepest_first``: among forwards, the latest stage first; else the oldest micro-batch.
+    ``gradient_first``: gradients go before forwards; else forwards while memory admits them.
+    """
+
+    patience: float = 1.0
+    lead: int = 0
+    weight_limit: int = 0
+    deepest_first: bool = True
+    gradient_first: bool = True
+
+
+def policies(problem: Problem) -> Iterator[Policy]:
+    """The policies worth trying on ``problem``, the most often best first."""
+    has_weights = bool(problem.exists[OpKind.W].any())
+    weights = product((0, 1), (1.0, 0.5, 0.0)) if has_weights else [(0, 1.0)]
+    for (limit, patience), gradient, lead, deepest in product(weights, (True, False), (0, 1, 2), (True, False)):
+        yield Policy(patience, lead, limit, deepest, gradient)
 
 
 def one_at_a_time(problem: Problem) -> DeviceOrder:
     """Micro-batches one after another, each W right after its I: needs the least memory of all orders that end."""
     rows: list[list[Op]] = [[] for _ in range(problem.devices)]
     stages = range(len(problem.stages))
+    chain = [(OpKind.F, s) for s in stages]
+    chain += [(kind, s) for s in reversed(stages) for kind in problem.stages[s].recipe.kinds[1:]]
     for m in range(problem.microbatches):
         route = problem.placement.route_of(m)
-        for s in stages:
-            rows[route[s]].append(Op(s, OpKind.F, m))
-        for s in reversed(stages):
-            rows[route[s]] += [Op(s, kind, m) for kind in problem.stages[s].recipe.kinds[1:]]
+        for kind, stage in chain:
+            rows[route[stage]].append(Op(stage, kind, m))
     return DeviceOrder.of(rows)
+
+
+def list_order(problem: Problem, policy: Policy, rooms: Sequence[int | None] | None = None) -> DeviceOrder:
+    """The order that ``policy`` leads to, within ``rooms`` (default: the problem's); O(ops x streams of a device).
+
+    Never deadlocks: an op starts only if afterwards the micro-batches begun could still finish one after another.
+    """
+    return _Dispatcher(problem, policy, problem.room if rooms is None else rooms).run()
+
+
+@dataclass(eq=False)
+class _Stream:
+    """The ops of one kind, stage and route: they run in order of micro-batch, so only its next op ever counts."""
+
+    kind: OpKind
+    stage: int
+    device: int
+    duration: int
+    depth: int
+    micros: Sequence[int]
+    after: list[tuple[_Stream, int]] = field(default_factory=list)
+    waits: int = 0
+    next: int = 0
+    missing: list[int] = field(default_factory=list)
+    ready: list[int] = field(default_factory=list)
+
+    def ready_at(self) -> int | None:
+        """When its next op can start; None if that is not known, or there is none."""
+        return self.ready[self.next] if self.next < len(self.micros) and not self.missing[self.next] else None
+
+
+def _streams(problem: Problem) -> list[_Stream]:
+    """Every stream, linked to those that wait for it; ``depth`` counts the ops before it in its micro-batch."""
+    depth = rank(problem)
+    found = {}
+    for kind, stage in product(OpKind, range(len(problem.stages))):
+        for route in range(problem.routes) if problem.exists[kind, stage] else ():
+            micros = range(route, problem.microbatches, problem.routes)
+            device, duration = int(problem.device[route, stage]), int(problem.duration[kind, stage])
+            found[kind, stage, route] = _Stream(kind, stage, device, duration, int(depth[kind, stage]), micros)
+    for before, after, lag in arcs(problem):
+        for route in range(problem.routes):
+            found[*before, route].after.append((found[*after, route], lag[route]))
+            found[*after, route].waits += 1
+    for stream in found.values():
+        stream.missing, stream.ready = [stream.waits] * len(stream.micros), [0] * len(stream.micros)
+    return list(found.values())
+
+
+class _Dispatcher:
+    """Plays one policy: wakes a device when it gets free or an op arrives, and lets it choose."""
+
+    def __init__(self, problem: Problem, policy: Policy, rooms: Sequence[int | None]) -> None:
+        self.problem, self.policy = problem, policy
+        self.ledgers = [Admission(problem, d, room) for d, room in enumerate(rooms)]
+        self.devices: list[list[_Stream]] = [[] for _ in range(problem.devices)]
+        for stream in _streams(problem):
+            self.devices[stream.device].append(stream)
+        self.gradients = {(s.stage, s.micros): s for row in self.devices for s in row if s.kind in (OpKind.B, OpKind.I)}
+        self.free = [0] * problem.devices
+        self.rows: list[list[Op]] = [[] for _ in range(problem.devices)]
+        self.events = [(0, d) for d in range(problem.devices)]
+
+    def run(self) -> DeviceOrder:
+        while self.events:
+            now, device = heapq.heappop(self.events)
+            stream = self._choose(device, now) if now >= self.free[device] else None
+            if stream is not None:
+                self._start(stream, now)
+        return DeviceOrder.of(self.rows)
+
+    def _start(self, stream: _Stream, now: int) -> None:
+        turn, device = stream.next, stream.device
+        stream.next += 1
+        self.rows[device].append(Op(stream.stage, stream.kind, stream.micros[turn]))
+        self.ledgers[device].start(stream.kind, stream.stage, stream.micros[turn])
+        self.free[device] = now + stream.duration
+        heapq.heappush(self.events, (self.free[device], device))
+        for later, lag in stream.after:
+            later.ready[turn] = max(later.ready[turn], now + lag)
+            later.missing[turn] -= 1
+            if not later.missing[turn]:
+                heapq.heappush(self.events, (later.ready[turn], later.device))
+
+    def _choose(self, device: int, now: int) -> _Stream | None:
+        """The op to start now, or None to wait."""
+        weights, forwards, gradients, blocked = [], [], [], False
+        arrival = None
+        for stream in self.devices[device]:
+            ready = stream.ready_at()
+            if ready is None or (stream.kind == OpKind.F and not self._leads(stream)):
+                continue
+            if stream.kind == OpKind.W:
+                weights.append(stream)
+            elif not self.ledgers[device].admits(stream.kind, stream.stage, stream.micros[stream.next]):
+                blocked = blocked or ready <= now
+            elif ready > now:
+                arrival = ready if arrival is None else min(arrival, ready)
+            else:
+                (forwards if stream.kind == OpKind.F else gradients).append(stream)
+        return self._pick(weights, forwards, gradients, blocked, None if arrival is None else arrival - now)
+
+    def _pick(
+        self, weights: list[_Stream], forwards: list[_Stream], gradients: list[_Stream], blocked: bool, gap: int | None
+    ) -> _Stream | None:
+        policy = self.policy
+        if gradients and (policy.gradient_first or not forwards):
+            return min(gradients, key=self._turn)
+        pending = sum(self.gradients[w.stage, w.micros].next - w.next for w in weights)
+        if forwards and not (weights and 0 < policy.weight_limit <= pending):
+            return min(forwards, key=self._turn)
+        if weights:
+            weight = min(weights, key=self._turn)
+            if forwards or blocked or gap is None or gap >= policy.patience * weight.duration:
+                return weight
+        return None
+
+    def _leads(self, stream: _Stream) -> bool:
+        """Whether the policy lets one more micro-batch into the stage."""
+        begun = stream.next - self.gradients[stream.stage, stream.micros].next
+        limit = self.policy.lead * (len(self.problem.stages) - stream.stage)
+        return not limit or begun < limit
+
+    def _turn(self, stream: _Stream) -> tuple[int, int]:
+        micro = stream.micros[stream.next]
+        return (-stream.depth, micro) if self.policy.deepest_first else (micro, -stream.depth)
