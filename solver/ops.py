@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from solver.errors import ProblemError
+from solver.units import shown
 
 
 class OpKind(IntEnum):
@@ -47,9 +48,11 @@ class Op:
     @classmethod
     def parse(cls, text: str) -> Op:
         """The op written as "stage letter micro-batch"; ProblemError for anything else."""
-        match = re.fullmatch(r"(\d{1,9})([FBIW])(\d{1,9})", text)
+        match = re.fullmatch(r"(0|[1-9][0-9]{0,8})([FBIW])(0|[1-9][0-9]{0,8})", text)
         if not match:
-            raise ProblemError(f"an op is written stage, letter (F, B, I or W), micro-batch, such as 2F0; got {text!r}")
+            raise ProblemError(
+                f"an op is written stage, letter (F, B, I or W), micro-batch, such as 2F0; got {shown(text)}"
+            )
         return cls(int(match[1]), OpKind[match[2]], int(match[3]))
 
 

@@ -17,7 +17,7 @@ from solver.errors import ProblemError
 from solver.ops import Op, OpKind, Recipe
 from solver.placement import Placement
 from solver.stage import Stage
-from solver.units import MAX_TICKS, Number, common_tick, exact, plain, whole
+from solver.units import MAX_TICKS, NUMBER_TYPES, Number, common_tick, exact, listed, plain, shown, whole
 
 IntArray = NDArray[np.int64]
 Matrix = tuple[tuple[Fraction, ...], ...]
@@ -69,7 +69,7 @@ class Problem:
         return cls(placement, microbatches, tuple(stages), latencies, caps, name)
 
     def __post_init__(self) -> None:
-        whole(self.microbatches, "microbatches", 1)
+        object.__setattr__(self, "microbatches", whole(self.microbatches, "microbatches", 1))
         if len(self.stages) != self.placement.stages:
             raise ProblemError(
                 f"placement {self.placement} has {self.placement.stages} stages, got costs for {len(self.stages)}",
@@ -77,8 +77,8 @@ class Problem:
             )
         if self.microbatches * sum(len(s.recipe.kinds) for s in self.stages) > MAX_OPS:
             raise ProblemError(f"more than {MAX_OPS:,} ops; use fewer micro-batches", "microbatches")
-        latency_matrix(self.latency, self.devices)
-        device_caps(self.memory_cap, self.devices)
+        object.__setattr__(self, "latency", latency_matrix(self.latency, self.devices))
+        object.__setattr__(self, "memory_cap", device_caps(self.memory_cap, self.devices))
         self._check_ticks()
         memory.check_one_microbatch_fits(self)
 
@@ -91,7 +91,7 @@ class Problem:
         for key, total, unit in (("time", work, self.time_unit), ("memory", largest, self.memory_unit)):
             if total / unit > MAX_TICKS:
                 raise ProblemError(
-                    f"these numbers need a tick of {unit}, and their sum overflows 64 bits at that; "
+                    f"these numbers need a tick of {shown(unit)}, and their sum overflows 64 bits at that; "
                     "round them to fewer digits or use a larger unit",
                     key,
                 )
@@ -212,30 +212,29 @@ class Problem:
 
 def latency_matrix(latency: Number | Sequence[Sequence[Number]], devices: int) -> Matrix:
     """One latency between any two devices, or a matrix [from][to], as an exact matrix."""
-    if not isinstance(latency, Sequence) or isinstance(latency, str):
-        value = exact(latency, "devices.latency")
-        return tuple(tuple(Fraction(0) if a == b else value for b in range(devices)) for a in range(devices))
-    if len(latency) != devices or any(isinstance(r, str) or len(r) != devices for r in latency):
-        raise ProblemError(f"must be one number or a {devices} x {devices} matrix", "devices.latency")
-    matrix = tuple(
-        tuple(exact(v, f"devices.latency[{a}][{b}]") for b, v in enumerate(row)) for a, row in enumerate(latency)
-    )
+    key, kind = "devices.latency", f"one number or a {devices} x {devices} matrix"
+    if isinstance(latency, NUMBER_TYPES):
+        value, zero = exact(latency, key), Fraction(0)
+        return tuple(tuple(zero if a == b else value for b in range(devices)) for a in range(devices))
+    rows = [listed(row, key, kind) for row in listed(latency, key, kind)]
+    if len(rows) != devices or any(len(row) != devices for row in rows):
+        raise ProblemError(f"must be {kind}", key)
+    matrix = tuple(tuple(exact(v, f"{key}[{a}][{b}]") for b, v in enumerate(row)) for a, row in enumerate(rows))
     for d in range(devices):
         if matrix[d][d]:
-            raise ProblemError(
-                "a device reaches itself in no time: the diagonal must be 0", f"devices.latency[{d}][{d}]"
-            )
+            raise ProblemError("a device reaches itself in no time: the diagonal must be 0", f"{key}[{d}][{d}]")
     return matrix
 
 
 def device_caps(cap: Number | Sequence[Number | None] | None, devices: int) -> tuple[Fraction | None, ...]:
     """One cap for every device, one a device, or none; the text "none" stands for a device without."""
-    key = "devices.memory_cap"
-    if cap is None or isinstance(cap, str) or not isinstance(cap, Sequence):
+    key, kind = "devices.memory_cap", f"one number or one per device ({devices})"
+    if cap is None or isinstance(cap, NUMBER_TYPES):
         return (_cap(cap, key),) * devices
-    if len(cap) != devices:
-        raise ProblemError(f"must be one number or one per device ({devices}), got {len(cap)}", key)
-    return tuple(_cap(c, f"{key}[{d}]") for d, c in enumerate(cap))
+    caps = listed(cap, key, kind)
+    if len(caps) != devices:
+        raise ProblemError(f"must be {kind}, got {len(caps)}", key)
+    return tuple(_cap(c, f"{key}[{d}]") for d, c in enumerate(caps))
 
 
 def _cap(cap: Number | None, key: str) -> Fraction | None:

@@ -36,6 +36,8 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.starts.shape != self.problem.shape:
             raise OrderError(f"starts have shape {self.starts.shape}, the problem needs {self.problem.shape}")
+        if not np.issubdtype(self.starts.dtype, np.integer):
+            raise OrderError(f"starts are whole ticks of {self.problem.time_unit}, got {self.starts.dtype}")
         frozen = np.where(self.problem.exists[:, :, None], self.starts, -1).astype(np.int64)
         frozen.setflags(write=False)
         object.__setattr__(self, "starts", frozen)

@@ -92,16 +92,17 @@ def _deadlock(
         visited.append(device)
         device = home[awaited[device]]
     cycle: list[Op] = []
-    said = []
+    said, late = [], ""
     for d in visited[visited.index(device) :]:
         head, waits = (op_at(problem, flat) for flat in (sequences[d][position[d]], awaited[d]))
         cycle += [head, waits]
-        said.append(f"device {d} is at {head}, which waits for {waits} on device {home[awaited[d]]}")
+        elsewhere = home[awaited[d]]
+        said.append(f"device {d} is at {head}, which waits for {waits} on device {elsewhere}")
+        blocker = op_at(problem, sequences[elsewhere][position[elsewhere]])
+        if waits != blocker:
+            late = f"{waits} before {blocker} on device {elsewhere}"
     distinct = [op for i, op in enumerate(cycle) if op != cycle[i - 1]]
-    return DeadlockError(
-        f"the order waits in a circle: {'; '.join(said)}. Move {distinct[1]} before the op its device waits in.",
-        distinct,
-    )
+    return DeadlockError(f"the order waits in a circle: {'; '.join(said)}. Move {late}.", distinct)
 
 
 def op_at(problem: Problem, flat: int) -> Op:

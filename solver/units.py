@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
+from typing import Any
 
 from solver.errors import ProblemError
 
 Number = int | float | str | Decimal | Fraction
 """What files and constructors accept; floats by their repr, strings such as "1/3" and "0.601" too."""
 
+NUMBER_TYPES = (int, float, str, Decimal, Rational)
+
 MAX_TICKS = 2**60
 """Largest sum of ticks a problem may reach: sums of two such stay inside int64."""
+
+
+MAX_DIGITS = 100
+"""Most digits of a number's numerator and denominator: no measurement has more, and arithmetic stays quick."""
 
 
 def exact(value: object, key: str = "value") -> Fraction:
@@ -25,36 +32,69 @@ def exact(value: object, key: str = "value") -> Fraction:
     >>> exact(0.1), exact("1/3"), exact(Decimal("0.601"))
     (Fraction(1, 10), Fraction(1, 3), Fraction(601, 1000))
     """
-    number = _fraction(value, key)
+    if isinstance(value, bool) or not isinstance(value, NUMBER_TYPES):
+        raise ProblemError(f"must be a number, got {shown(value)}", key)
+    try:
+        number = _fraction(value)
+    except OverflowError:
+        rule = f"is out of range, got {shown(value)}; use another unit, or round to fewer than {MAX_DIGITS} digits"
+        raise ProblemError(rule, key) from None
+    except (ValueError, ArithmeticError):
+        raise ProblemError(f"must be a finite number, got {shown(value)}", key) from None
     if number < 0:
-        raise ProblemError(f"must not be negative, got {value}", key)
+        raise ProblemError(f"must not be negative, got {shown(value)}", key)
     return number
 
 
-def _fraction(value: object, key: str) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal, Rational)):
-        raise ProblemError(f"must be a number, got {_short(value)}", key)
-    text = repr(float(value)) if isinstance(value, float) else value
+def _fraction(value: int | float | str | Decimal | Rational) -> Fraction:
+    """OverflowError for a number of too many digits, ValueError or ArithmeticError for none at all."""
+    if isinstance(value, Rational):
+        number = Fraction(int(value.numerator), int(value.denominator))  # numpy's integers too
+    elif isinstance(value, str) and not (value.isascii() and "_" not in value):
+        raise ValueError(value)
+    elif isinstance(value, str) and "/" in value:
+        number = Fraction(value)
+    else:
+        number = _from_decimal(Decimal(repr(float(value)) if isinstance(value, float) else value))
+    if max(abs(number.numerator), number.denominator) >= 10**MAX_DIGITS:
+        raise OverflowError
+    return number
+
+
+def _from_decimal(number: Decimal) -> Fraction:
+    """Without working out the digits of 1e999999 first."""
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise ValueError(number)
+    if number and (exponent < -MAX_DIGITS or number.adjusted() > MAX_DIGITS):
+        raise OverflowError
+    return Fraction(number) if number else Fraction(0)
+
+
+def shown(value: object) -> str:
+    """``value`` as an error quotes it, in at most 40 characters."""
     try:
-        number = Decimal(text) if isinstance(text, str) and "/" not in text else text
-        if isinstance(number, Decimal) and abs(number.adjusted()) > 100 and number.is_finite() and number:
-            raise ProblemError(f"is out of range, got {_short(value)}; use a larger or smaller unit", key)
-        return Fraction(number)
-    except (ValueError, ArithmeticError):
-        raise ProblemError(f"must be a finite number, got {_short(value)}", key) from None
-
-
-def _short(value: object) -> str:
-    text = repr(value) if isinstance(value, (str, bytes)) else str(value)
+        text = repr(value) if isinstance(value, (str, bytes)) else str(value)
+    except ValueError:  # Python writes no integer of over 4300 digits
+        text = "a number of thousands of digits"
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def whole(value: object, key: str, at_least: int) -> int:
-    """An integer of at least ``at_least``; ProblemError otherwise."""
+def whole(value: object, key: str, at_least: int, at_most: int | None = None) -> int:
+    """An integer from ``at_least`` to ``at_most``; ProblemError otherwise."""
     number = exact(value, key)
     if number.denominator != 1 or number < at_least:
-        raise ProblemError(f"must be a whole number of at least {at_least}, got {_short(value)}", key)
+        raise ProblemError(f"must be a whole number of at least {at_least}, got {shown(value)}", key)
+    if at_most is not None and number > at_most:
+        raise ProblemError(f"must be at most {at_most:,}, got {shown(value)}", key)
     return int(number)
+
+
+def listed(value: object, key: str, kind: str = "a list") -> tuple[Any, ...]:
+    """The items of a list or the like; ProblemError for a single value or a text."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise ProblemError(f"must be {kind}, got {shown(value)}", key)
+    return tuple(value)
 
 
 def common_tick(values: Iterable[Fraction]) -> Fraction:
@@ -88,12 +128,9 @@ def to_json(value: int | float | Fraction) -> int | float | str:
 
 
 def _decimal_text(value: Fraction) -> str:
-    twos_and_fives = value.denominator
-    for prime in (2, 5):
-        while twos_and_fives % prime == 0:
-            twos_and_fives //= prime
-    if twos_and_fives > 1:
+    """All digits of a decimal of up to 25 places, else numerator/denominator."""
+    places = next((n for n in range(1, 26) if 10**n % value.denominator == 0), None)
+    if places is None:
         return str(value)
-    digits = max(1, value.denominator.bit_length())
-    whole_part = value * 10**digits
-    return f"{Decimal(int(whole_part)).scaleb(-digits).normalize():f}" if digits < 25 else str(value)
+    digits = str(abs(int(value * 10**places))).zfill(places + 1)
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"

@@ -12,10 +12,10 @@ from operator import add
 
 from solver.errors import ProblemError, UnsupportedProblem
 from solver.ops import Recipe
-from solver.placement import Placement
+from solver.placement import MAX_DEVICES, Placement
 from solver.problem import Matrix, Problem, device_caps, latency_matrix
 from solver.stage import Stage
-from solver.units import Number, whole
+from solver.units import Number, listed, whole
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Workload:
     name: str = ""
 
     def __post_init__(self) -> None:
-        whole(self.devices, "devices.count", 1)
-        whole(self.microbatches, "microbatches", 1)
+        object.__setattr__(self, "devices", whole(self.devices, "devices.count", 1, MAX_DEVICES))
+        object.__setattr__(self, "microbatches", whole(self.microbatches, "microbatches", 1))
         if not self.pieces:
             raise ProblemError("a model needs at least one stage or layer", "time.forward")
-        latency_matrix(self.latency, self.devices)
-        device_caps(self.memory_cap, self.devices)
+        object.__setattr__(self, "latency", latency_matrix(self.latency, self.devices))
+        object.__setattr__(self, "memory_cap", device_caps(self.memory_cap, self.devices))
         if self.split is not None and (sum(self.split) != len(self.pieces) or min(self.split, default=0) < 1):
             raise ProblemError(
                 f"the layers per stage must be at least 1 each and add up to {len(self.pieces)}, got {self.split}",
@@ -61,9 +61,9 @@ class Workload:
         name: str = "",
     ) -> Workload:
         """A workload from plain numbers; ``latency`` and ``memory_cap`` as for ``Problem.of``."""
-        count = whole(devices, "devices.count", 1)
+        count = whole(devices, "devices.count", 1, MAX_DEVICES)
         matrix, caps = latency_matrix(latency, count), device_caps(memory_cap, count)
-        layers_per_stage = None if split is None else tuple(whole(n, "split", 1) for n in split)
+        layers_per_stage = None if split is None else tuple(whole(n, "split", 1) for n in listed(split, "split"))
         return cls(tuple(pieces), count, microbatches, matrix, caps, divisible, layers_per_stage, name)
 
     @classmethod
@@ -96,7 +96,7 @@ class Workload:
             raise ProblemError("give either backward, or both input_grad and weight_grad", "time.backward")
         else:
             stage = Stage.split(forward, input_grad, weight_grad, 0, activation, 0, static)
-        count = whole(devices, "devices.count", 1)
+        count = whole(devices, "devices.count", 1, MAX_DEVICES)
         return cls.of((stage,) * count, count, microbatches, latency, memory_cap, name=name)
 
     @classmethod
