@@ -40,25 +40,20 @@ def draw_pareto(ax: Axes, front: Iterable[FrontPoint], others: Mapping[str, tupl
             ax.plot(
                 *zip(*chosen, strict=True), "o", color=line, markerfacecolor=face, markersize=6, zorder=4, label=label
             )
-    places: dict[tuple[float, float], list[str]] = defaultdict(list)
-    for name, (x, y) in others.items():
-        places[float(x), float(y)].append(name)
-    if places:
-        ax.plot(
-            [x for x, _ in places],
-            [y for _, y in places],
-            "x",
-            color=CAP,
-            markersize=6,
-            markeredgewidth=1.5,
-            zorder=5,
-            label="hand-made",
-        )
-    for (x, y), names in places.items():
-        ax.annotate(", ".join(names), (x, y), (6, 5), textcoords="offset points", fontsize=7)
+    _draw_others(ax, others)
     ax.grid(color="#e4e6e9", linewidth=0.6)
     ax.margins(x=0.12, y=0.1)
     ax.legend(fontsize=7, frameon=False)
+
+
+def _draw_others(ax: Axes, others: Mapping[str, tuple[Number, Number]]) -> None:
+    names_at: dict[tuple[float, float], list[str]] = defaultdict(list)
+    for name, (x, y) in others.items():
+        names_at[float(x), float(y)].append(name)
+    for i, ((x, y), names) in enumerate(names_at.items()):
+        label = "" if i else "hand-made"
+        ax.plot([x], [y], "x", color=CAP, markersize=6, markeredgewidth=1.5, zorder=5, label=label)
+        ax.annotate(", ".join(names), (x, y), (6, 5), textcoords="offset points", fontsize=7)
 
 
 def save_pareto(

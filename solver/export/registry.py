@@ -28,6 +28,7 @@ FORMATS: Mapping[str, Format] = {
     ".png": Format("gantt", "picture", several=True),
     ".svg": Format("gantt", "picture", several=True),
     ".pdf": Format("gantt", "picture", several=True),
+    ".html": Format("html_page", "page to zoom and hover in", several=True),
 }
 """Suffix -> format; of two suffixes that match, the longer wins."""
 
