@@ -96,7 +96,7 @@ class _Timetable:
         for i in reversed(range(len(entries))):
             op = entries[i].op
             slot[op.kind, op.stage, op.microbatch] = i
-        device = np.array([e.device for e in entries], dtype=np.int64)
+        device = np.array([min(max(e.device, -1), problem.devices) for e in entries], dtype=np.int64)
         return cls(problem, tuple(e.op for e in entries), device, ticks[:, 0], ticks[:, 1], slot, unit)
 
     def ticks(self, value: Fraction) -> int:
@@ -107,6 +107,10 @@ class _Timetable:
 
     def when(self, i: int) -> str:
         return f"{self.ops[i]} [{self.time(self.start[i])}, {self.time(self.end[i])})"
+
+
+def _name(problem: Problem, device: int) -> str:
+    return f"device {device}" if 0 <= device < problem.devices else "a device that does not exist"
 
 
 def _say(value: int | Fraction) -> str:
@@ -146,7 +150,7 @@ def _wrong_places(table: _Timetable) -> Iterator[Violation]:
         device, took = int(table.device[i]), int(table.end[i] - table.start[i])
         due = table.ticks(problem.stages[op.stage].time(op.kind) or Fraction(0))
         if device != home:
-            text = f"{table.when(i)} runs on device {device}; its route puts stage {op.stage} on device {home}"
+            text = f"{table.when(i)} runs on {_name(problem, device)}; its route puts stage {op.stage} on device {home}"
             yield Violation("wrong device", text, (op,), device)
         if took != due:
             text = f"{table.when(i)} on device {device} takes {table.time(took)}; it must take {table.time(due)}"
