@@ -9,6 +9,7 @@ from solver.errors import UnsupportedProblem
 from solver.ops import Op, OpKind
 from solver.placement import Placement
 from solver.problem import Problem
+from solver.schedule import DeviceOrder
 
 Step = Sequence[Op]
 """Ops that a rule moves as one: a forward, a whole backward, or a group of either."""
@@ -43,6 +44,35 @@ def alternate(forwards: Sequence[Step], backwards: Sequence[Step], warmup: int) 
     """``warmup`` forwards, then a forward and a backward in turn, then the backwards that are left."""
     turns = zip_longest(forwards[warmup:], backwards, fillvalue=())
     return flat(forwards[:warmup]) + flat(chain.from_iterable(turns))
+
+
+def lockstep(
+    forwards: Sequence[Step], gradients: Sequence[Step], weights: Sequence[Step], gradient_lag: int, weight_lag: int
+) -> list[Op]:
+    """In step x the x-th forward, the (x - lag)-th input gradient and the (x - lag)-th weight gradient that exist."""
+    row: list[Op] = []
+    for x in range(len(forwards) + weight_lag):
+        for steps, lag in ((forwards, 0), (gradients, gradient_lag), (weights, weight_lag)):
+            if 0 <= x - lag < len(steps):
+                row += steps[x - lag]
+    return row
+
+
+def by_slots(problem: Problem, unit: int, together: int = 1) -> DeviceOrder:
+    """Every device in order of slots; each slot holds a backward, or ``together`` forwards of a route.
+
+    A unit is ``unit`` backwards a route. With S stages its j-th micro-batch of a route takes slot 2 floor(j/together)
+    + s for the forward on stage s and 2j + 2S-1-s for the backward; the next unit starts (1 + together) S slots later.
+    """
+    rows: list[list[tuple[int, Step]]] = [[] for _ in range(problem.devices)]
+    depth = problem.placement.stages
+    for m in range(problem.microbatches):
+        number, j = divmod(m // problem.routes, unit)
+        first = (1 + together) * depth * number
+        for stage, device in enumerate(problem.placement.route_of(m)):
+            rows[device].append((first + 2 * (j // together) + stage, [forward(stage, m)]))
+            rows[device].append((first + 2 * j + 2 * depth - 1 - stage, backward(problem, stage, m)))
+    return DeviceOrder.of(flat(step for _, step in sorted(row, key=lambda pair: pair[0])) for row in rows)
 
 
 def require(condition: bool, rule: str) -> None:
