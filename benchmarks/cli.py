@@ -96,6 +96,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of a command line."""
     try:
         code = cli.main(arguments, prog_name="minbubble", standalone_mode=False)
+    except SystemExit:  # click exits by itself for one thing only: a reader that left
+        return SIGPIPE_EXIT
     except click.ClickException as err:
         err.show()
         return 2

@@ -97,13 +97,14 @@ def _names(minimize: Sequence[str]) -> tuple[str, ...]:
 
 
 def _limits(subject_to: Sequence[str]) -> dict[str, str]:
-    limits = {}
-    for text in subject_to:
-        for part in text.split(","):
-            name, sign, value = part.partition("=")
-            if not sign:
-                raise click.UsageError(f"--subject-to takes METRIC=VALUE, such as makespan=33; got {part!r}")
-            limits[name.strip()] = value.strip()
+    limits: dict[str, str] = {}
+    for part in (part for text in subject_to for part in text.split(",")):
+        name, sign, value = (word.strip() for word in part.partition("="))
+        if not sign:
+            raise click.UsageError(f"--subject-to takes METRIC=VALUE, such as makespan=33; got {part!r}")
+        if name in limits:
+            raise click.UsageError(f"--subject-to: {name} is limited twice")
+        limits[name] = value
     return limits
 
 
