@@ -189,8 +189,9 @@ def _broken_dependencies(table: _Timetable) -> Iterator[Violation]:
     for kind, stage, kind2, stage2 in _dependencies(problem):
         before, after = table.slot[kind, stage], table.slot[kind2, stage2]
         lag = latency[homes[:, stage], homes[:, stage2]]
-        late = (before >= 0) & (after >= 0) & (table.end[before] + lag > table.start[after])
-        for m in np.flatnonzero(late).tolist():
+        both = np.flatnonzero((before >= 0) & (after >= 0))
+        late = table.end[before[both]] + lag[both] > table.start[after[both]]
+        for m in both[late].tolist():
             i, j = int(before[m]), int(after[m])
             arrives = table.time(table.end[i] + lag[m])
             text = (

@@ -6,7 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
-from solver import Placement, Problem, Stage, memory
+from solver import DeviceOrder, Op, Placement, Problem, Stage, memory
+from solver.graph import full_graph
 
 
 def random_problem(rng: Random, max_ops: int = 12, longest: int = 4, zeros: bool = False) -> Problem:
@@ -71,3 +72,19 @@ def random_cap(rng: Random, free: Problem) -> tuple[Fraction | None, ...]:
     if kind == "scalar":
         return (max(need) + rng.randint(0, 3),) * free.devices
     return tuple(rng.choice([None, n, n + 1, n + rng.randint(0, 4)]) for n in need)
+
+
+def random_order(rng: Random, problem: Problem) -> DeviceOrder:
+    """Any order that does not deadlock: the ops in a random order of dependency, device by device."""
+    graph = full_graph(problem)
+    waiting = dict(graph.in_degree())
+    ready = [op for op, count in waiting.items() if not count]
+    rows: list[list[Op]] = [[] for _ in range(problem.devices)]
+    while ready:
+        op = ready.pop(rng.randrange(len(ready)))
+        rows[graph.nodes[op]["device"]].append(op)
+        for after in graph.successors(op):
+            waiting[after] -= 1
+            if not waiting[after]:
+                ready.append(after)
+    return DeviceOrder.of(rows)
