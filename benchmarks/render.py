@@ -101,3 +101,9 @@ def progress_text(moment: Progress) -> str:
     best, bound = moment.best, moment.bound
     gap = f", gap {percent(Fraction(best - bound) / best)}" if best else ""
     return f"{moment.seconds:.1f} s: best {number(best)}, bound {number(bound)}{gap}"
+
+
+def markdown_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
+    """The rows as a Markdown table, numbers flush right."""
+    lines = [[column.heading for column in columns], ["---:" if column.number else "---" for column in columns], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

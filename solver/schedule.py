@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ class Schedule:
         frozen.setflags(write=False)
         object.__setattr__(self, "starts", frozen)
 
-    @property
+    @cached_property
     def ends(self) -> IntArray:
         """End of each [kind, stage, micro-batch] in ticks, -1 for no op."""
         return np.where(self.starts < 0, -1, self.starts + self.problem.duration[:, :, None])
