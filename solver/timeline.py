@@ -38,11 +38,10 @@ def _label(entry: Entry, several: bool) -> str:
 
 def _columns_per_unit(rows: list[list[Entry]], several: bool, width: int) -> float:
     """Enough columns that every op shows its label, but no more than ``width`` in all."""
-    lasting = [e for row in rows for e in row if e.end > e.start]
-    if not lasting:
-        return 1.0
-    needed = max(len(_label(e, several)) / (e.end - e.start) for e in lasting)
-    return float(min(needed, width / max(e.end for e in lasting)))
+    entries = [entry for row in rows for entry in row]
+    needed = [len(_label(e, several)) / (e.end - e.start) for e in entries if e.end > e.start]
+    fitting = [width / e.end for e in entries if e.end > 0]
+    return float(min(max(needed, default=1), min(fitting, default=1)))
 
 
 def _row(row: list[Entry], several: bool, scale: float, columns: int) -> str:
