@@ -22,7 +22,7 @@ def hanayo(problem: Problem, *, waves: int = 1) -> DeviceOrder:
     M = P and B = 2F a bubble of (2P-2)/(3PW+2P-2); peak (2W-1)P + 1 + d chunks on device d, P activations on the last.
     Equal stages, no latency, P divides M, B >= F.
 
-    Reference: Liu et al. 2023, Hanayo, 2308.15762, section 3; the slots are derived from Chimera's, as the paper derives
+    Reference: Liu et al. 2023, Hanayo, 2308.15762, section 3; slots derived from Chimera's, as the paper derives
     its waves. The bubble quoted for it, (2P-2)/(3PW+P-1), is not met.
 
     >>> from solver import Workload

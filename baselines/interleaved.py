@@ -135,8 +135,7 @@ def looped_bfs(problem: Problem, *, chunks: int = 2) -> DeviceOrder:
     chunks = looped_chunks(problem, "looped BFS")
     turns = [(chunk, m) for chunk in range(chunks) for m in range(problem.microbatches)]
     return DeviceOrder.of(
-        flat(_forwards(problem, d, turns))
-        + flat(backward(problem, s, m) for s, m in _reversed(problem, d, turns))
+        flat(_forwards(problem, d, turns)) + flat(backward(problem, s, m) for s, m in _reversed(problem, d, turns))
         for d in range(problem.devices)
     )
 
