@@ -27,6 +27,7 @@ from solver import (
     metrics,
     solve,
 )
+from solver.metrics import METRICS
 from solver.units import plain, to_json
 from solver.validate import violations
 
@@ -35,10 +36,13 @@ from solver.validate import violations
 class Row:
     """One schedule on the model: its ``schedule``, or the ``reason`` it does not apply; ``optimum`` once solved.
 
-    ``caps`` is the memory the optimum may use: the user's, or else the schedule's own largest peak on every device.
+    ``metric`` is what is compared: "makespan", or "span" for schedules made for it. ``caps`` is the memory the optimum
+    may use: the user's, or else the schedule's own largest peak on every device.
     """
 
     baseline: Baseline
+    placement: str
+    metric: str = "makespan"
     schedule: Schedule | None = None
     reason: str = ""
     caps: tuple[Fraction | None, ...] = ()
@@ -52,6 +56,18 @@ class Row:
         if self.schedule is None:
             raise UnsupportedProblem(self.reason)
         return self.schedule
+
+    @property
+    def value(self) -> int | Fraction:
+        """What the metric says of the schedule."""
+        metric = METRICS[self.metric]
+        return metric.in_units(self.judged.problem, metric.ticks(self.judged))
+
+    @property
+    def bubble_ratio(self) -> float:
+        """Idle / total of the metric compared."""
+        ratio = metrics.bubble_ratio if self.metric == "makespan" else metrics.bubble_ratio_span
+        return ratio(self.judged)
 
     @property
     def problem(self) -> Problem:
@@ -76,30 +92,33 @@ class Row:
 
     @property
     def above(self) -> Fraction | None:
-        """(makespan - least proven makespan) / the latter: an upper limit where the optimum is not proven."""
+        """(value - optimum) / optimum; where the optimum is not proven, against what it is at least."""
         if self.optimum is None or self.over_cap:
             return None
         bound = self.optimum.lower_bound
-        return Fraction(metrics.makespan(self.judged)) / bound - 1 if bound and not isinstance(bound, tuple) else None
+        return Fraction(self.value) / bound - 1 if bound and not isinstance(bound, tuple) else None
 
 
-def rows(workload: Workload, names: Iterable[str] = BASELINES, chunks: int | None = None) -> list[Row]:
+def rows(
+    workload: Workload, names: Iterable[str] = BASELINES, chunks: int | None = None, metric: str = "makespan"
+) -> list[Row]:
     """A row for each named schedule of the model, not yet held against an optimum."""
-    found = [_row(BASELINES[name], workload, chunks) for name in names]
     timed = measured(workload.name)
+    found = [_row(BASELINES[name], workload, chunks, metric) for name in names]
     return [replace(row, measured=timed.get(row.baseline.name)) for row in found]
 
 
-def _row(baseline: Baseline, workload: Workload, chunks: int | None) -> Row:
+def _row(baseline: Baseline, workload: Workload, chunks: int | None, metric: str) -> Row:
     options = {"chunks": chunks} if chunks and "chunks" in baseline.options else {}
+    placement = str(baseline.placement(workload.devices, **{**baseline.options, **options}))
     try:
         schedule = baseline.schedule(workload, **options)
     except (UnsupportedProblem, ProblemError) as err:
-        return Row(baseline, reason=str(err))
+        return Row(baseline, placement, metric, reason=str(err))
     caps = workload.memory_cap
     if all(cap is None for cap in caps):
         caps = (Fraction(max(metrics.peak_memory(schedule))),) * workload.devices
-    return Row(baseline, schedule, caps=caps, over_cap=bool(violations(schedule)))
+    return Row(baseline, placement, metric, schedule, caps=caps, over_cap=bool(violations(schedule)))
 
 
 def with_optima(
@@ -121,8 +140,9 @@ def with_optima(
                 solved.append(row)
                 continue
             report(f"proving {row.baseline.name} ({len(solved) + 1} of {len(rows)})")
-            hints = _hints(rows, row.problem)
-            optima[row.problem] = solve(row.problem, time_limit=time_limit, workers=workers, seed=seed, hints=hints)
+            optima[row.problem] = solve(
+                row.problem, row.metric, None, time_limit, workers, seed, hints=_hints(rows, row.problem)
+            )
         solved.append(row if row.schedule is None else replace(row, optimum=optima[row.problem]))
     return solved
 
@@ -135,23 +155,16 @@ def _hints(rows: Iterable[Row], problem: Problem) -> list[DeviceOrder]:
     ]
 
 
-COLUMNS = (
-    Column("placement"),
-    Column("schedule"),
-    Column("makespan", True),
-    Column("bubble", True),
-    Column("peak activations", True),
-    Column("device", True),
-    Column("weights", True),
-    Column("optimum", True),
-    Column("above", True),
-    Column("proof"),
-)
+def columns(metric: str) -> tuple[Column, ...]:
+    """The headings of the table."""
+    measures = (metric, "bubble", "peak activations", "device", "weights", "optimum", "above")
+    return Column("placement"), Column("schedule"), *(Column(name, True) for name in measures), Column("proof")
 
 
 @click.command("compare")
 @model_options
 @click.option("--chunks", type=click.IntRange(1, 1024), help="Stages a device of schedules that leave it open.")
+@click.option("--minimize", type=click.Choice(["makespan", "span"]), default="makespan", help="What to compare.")
 @click.option("--only", metavar="NAMES", help="Only these schedules: 1f1b,chimera.")
 @click.option("--except", "leave_out", metavar="NAMES", help="All but these.")
 @solver_options(3, "Seconds for each optimum.")
@@ -159,6 +172,7 @@ COLUMNS = (
 def compare_command(
     file: Path | None,
     chunks: int | None,
+    minimize: str,
     only: str | None,
     leave_out: str | None,
     time_limit: float,
@@ -179,16 +193,16 @@ def compare_command(
       minbubble compare --devices 8 --microbatches 32 --chunks 4
       minbubble compare --memory-cap 4 --only 1f1b,chimera
       minbubble compare --input-grad 1 --weight-grad 1   split backward: the zero-bubble schedules too
-      minbubble compare plan.toml --time-limit 30
+      minbubble compare plan.toml --minimize span        the metric of the zero-bubble papers
     """
     workload = read_workload(file, flags)
     with progress_line("simulating") as report:
-        found = rows(workload, _chosen(only, leave_out), chunks)
+        found = rows(workload, _chosen(only, leave_out), chunks, minimize)
         found = with_optima(found, time_limit, workers, seed, report)
     if as_json:
         click.echo(json.dumps([row_to_mapping(row) for row in found], indent=1))
         return
-    show_table(COLUMNS, [[_cells(row) for row in group] for group in by_placement(found)])
+    show_table(columns(minimize), [[_cells(row) for row in group] for group in by_placement(found)])
     for note in _notes(found):
         click.echo(note)
 
@@ -205,30 +219,24 @@ def by_placement(rows: Iterable[Row]) -> list[list[Row]]:
     """The rows in groups of one placement, in the order in which placements first come up."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(_placement(row), []).append(row)
+        groups.setdefault(row.placement, []).append(row)
     return list(groups.values())
 
 
-def _placement(row: Row) -> str:
-    return "-" if row.schedule is None else str(row.schedule.problem.placement)
-
-
 def _cells(row: Row) -> tuple[str, ...]:
+    name = row.baseline.name + ("*" if row.baseline.re_derived else "")
     if row.schedule is None:
-        return (_placement(row), row.baseline.name, *["-"] * 7, row.reason)
+        return (row.placement, name, *["-"] * 7, row.reason)
     activations, device = row.peak
-    optimum, above, proof = _optimum_cells(row)
     return (
-        _placement(row),
-        row.baseline.name + ("*" if row.baseline.re_derived else ""),
-        rounded(metrics.makespan(row.schedule)),
-        percent(metrics.bubble_ratio(row.schedule)),
+        row.placement,
+        name,
+        rounded(row.value),
+        percent(row.bubble_ratio),
         rounded(activations) + (" over cap" if row.over_cap else ""),
         str(device),
         f"{rounded(row.weight_copies)}x",
-        optimum,
-        above,
-        proof,
+        *_optimum_cells(row),
     )
 
 
@@ -238,7 +246,7 @@ def _optimum_cells(row: Row) -> tuple[str, str, str]:
         return "-", "-", "stopped before this one"
     if result.status == Status.OPTIMAL:
         return rounded(result.lower_bound), percent(row.above), result.proof
-    best = f"not proven; best {rounded(result.makespan)}, gap {percent(result.gap)}"
+    best = f"not proven; best {rounded(result.value(row.metric))}, gap {percent(result.gap)}"
     return f">= {rounded(result.lower_bound)}", "-" if row.above is None else f"<= {percent(row.above)}", best
 
 
@@ -246,13 +254,13 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     notes = []
     for row in rows:
         if row.measured is not None and row.schedule is not None:
-            simulated = metrics.makespan(row.schedule)
+            simulated = metrics.makespan(row.judged)
             error = Fraction(simulated) / row.measured.makespan - 1
             notes.append(
                 f"measured {row.baseline.name}: {row.measured.makespan}; simulated: {number(simulated)} "
                 f"({float(error):+.2%}). Source: {row.measured.source}."
             )
-    if any(row.baseline.re_derived and row.schedule is not None for row in rows):
+    if any(row.baseline.re_derived for row in rows):
         notes.append("* re-derived: no full text of the rule was at hand")
     return ["", *notes] if notes else []
 
@@ -260,13 +268,13 @@ def _notes(rows: Sequence[Row]) -> list[str]:
 def row_to_mapping(row: Row) -> dict[str, Any]:
     """The row as plain JSON values, numbers in the model's units; ``reason`` alone where it does not apply."""
     if row.schedule is None:
-        return {"schedule": row.baseline.name, "reason": row.reason}
+        return {"schedule": row.baseline.name, "placement": row.placement, "reason": row.reason}
     result = row.optimum
     activations, device = row.peak
     return {
         "schedule": row.baseline.name,
-        "placement": row.schedule.problem.placement.kind,
-        "chunks": row.schedule.problem.placement.chunks,
+        "placement": row.placement,
+        "minimize": row.metric,
         "makespan": to_json(metrics.makespan(row.schedule)),
         "span": to_json(metrics.span(row.schedule)),
         "bubble_ratio": metrics.bubble_ratio(row.schedule),
@@ -276,17 +284,17 @@ def row_to_mapping(row: Row) -> dict[str, Any]:
         "weight_copies": to_json(row.weight_copies),
         "memory_cap": ["none" if cap is None else to_json(cap) for cap in row.caps],
         "over_cap": row.over_cap,
-        "optimum": None if result is None else _optimum_mapping(result),
+        "optimum": None if result is None else _optimum_mapping(row.metric, result),
         "above": None if row.above is None else float(row.above),
         "measured": None if row.measured is None else row.measured.makespan,
     }
 
 
-def _optimum_mapping(result: Result) -> dict[str, Any]:
-    bound = result.lower_bound
+def _optimum_mapping(metric: str, result: Result) -> dict[str, Any]:
+    bound, value = result.lower_bound, result.value(metric)
     return {
         "status": result.status.value,
-        "makespan": None if result.makespan is None else to_json(result.makespan),
+        metric: None if value is None else to_json(value),
         "lower_bound": None if isinstance(bound, tuple) else to_json(bound),
         "gap": result.gap,
         "proof": result.proof,

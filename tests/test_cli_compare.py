@@ -101,6 +101,15 @@ def test_rows_are_grouped_by_placement(minbubble):
     assert placements == ["linear"] * 3 + ["looped", "bidirectional"]
 
 
+def test_span_is_compared_with_span(minbubble):
+    _, out, _ = minbubble(
+        "compare", "--only", "zb-h2", "--minimize", "span", "--json", "--input-grad", 1, "--weight-grad", 1
+    )
+    (row,) = json.loads(out)
+    # F = I = W = 1: work 24; idle (P-1)(F+I-2W) = 0, which nothing beats
+    assert (row["minimize"], row["span"], row["optimum"]["span"], row["above"]) == ("span", 24, 24, 0)
+
+
 @pytest.mark.parametrize(("suite", "measured"), [("a100-128k", 8_202_600), ("a100-256k", 11_722_200)])
 def test_1f1b_on_a100s_is_within_one_percent_of_the_measured_iteration(suite, measured, minbubble):
     path = SUITES / f"{suite}.toml"
