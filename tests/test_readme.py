@@ -1,0 +1,145 @@
+"""Everything shown in README.md runs, and prints what it shows there, but for times of the clock.
+
+``python -m tests.test_readme`` writes what the commands print now into the README.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+CLOCK = re.compile(r"\b\d+\.\d+ s\b")
+
+
+class Block(NamedTuple):
+    """A fenced block, or the table after a ``<!-- $ command -->`` comment; ``start`` and ``end`` are line numbers."""
+
+    language: str
+    lines: tuple[str, ...]
+    start: int
+    end: int
+
+
+def blocks(text: str) -> list[Block]:
+    return sorted([*_fenced(text.splitlines()), *_tables(text.splitlines())], key=lambda block: block.start)
+
+
+def _fenced(lines: list[str]) -> Iterator[Block]:
+    fences = [i for i, line in enumerate(lines) if line.startswith("```")]
+    for start, end in zip(fences[::2], fences[1::2], strict=True):
+        yield Block(lines[start].removeprefix("```"), tuple(lines[start + 1 : end]), start + 1, end)
+
+
+def _tables(lines: list[str]) -> Iterator[Block]:
+    for i, line in enumerate(lines):
+        if match := re.fullmatch(r"<!-- (\$ .*) -->", line):
+            end = next((j for j in range(i + 2, len(lines)) if not lines[j].startswith("|")), len(lines))
+            yield Block("table", (match[1], *lines[i + 2 : end]), i + 2, end)
+
+
+def shell(command: str, folder: Path) -> str:
+    """What a command prints, run in ``folder`` with this Python's commands first on the path."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def ran(block: Block, folder: Path) -> list[str]:
+    """The lines of a console block or table as they would be printed now."""
+    lines: list[str] = []
+    for line in block.lines:
+        if line.startswith("$ "):
+            shown = [] if block.language == "table" else [line]
+            lines += shown + shell(line.removeprefix("$ "), folder).rstrip().splitlines()
+    return lines
+
+
+def python(block: Block, folder: Path) -> list[str]:
+    code = "\n".join(block.lines)
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def prepare(folder: Path) -> Path:
+    """A folder in which the README's commands find the suites and the files it shows."""
+    (folder / "benchmarks").symlink_to(ROOT / "benchmarks")
+    for block in blocks(README.read_text()):
+        if block.language == "toml":
+            (folder / block.lines[0].removeprefix("# ")).write_text("\n".join(block.lines))
+    return folder
+
+
+def without_clock(lines: list[str] | tuple[str, ...]) -> list[str]:
+    return [CLOCK.sub("TIME", line) for line in lines]
+
+
+BLOCKS = blocks(README.read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return prepare(tmp_path_factory.mktemp("readme"))
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language in ("console", "table")], ids=lambda b: b.lines[0])
+def test_commands_print_what_the_readme_shows(block, folder):
+    shown = block.lines[1:] if block.language == "table" else block.lines
+    assert without_clock(ran(block, folder)) == without_clock(shown)
+
+
+@pytest.mark.parametrize("index", [i for i, b in enumerate(BLOCKS) if b.language == "python"])
+def test_python_prints_what_the_readme_shows(index, folder):
+    assert BLOCKS[index + 1].language == "text"
+    assert python(BLOCKS[index], folder) == list(BLOCKS[index + 1].lines)
+
+
+def test_every_block_is_of_a_kind_that_is_run():
+    assert {block.language for block in BLOCKS} <= {"sh", "toml", "console", "table", "python", "text"}
+
+
+def test_set_up_commands_are_two_and_ci_runs_the_second():
+    first, second = (block.lines for block in BLOCKS if block.language == "sh")
+    assert first == ("python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/minbubble compare",)
+    assert second[0].startswith("python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/pytest")
+    # .ci/run reads the line that this pattern finds in the README
+    script = (ROOT / ".ci" / "run").read_text()
+    pattern = re.search(r"grep '(.*)' README.md", script)
+    assert pattern
+    assert [line for line in README.read_text().splitlines() if re.search(pattern[1], line)] == list(second)
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README.read_text()):
+        assert target.startswith("http") or (ROOT / target).exists(), target
+
+
+def rewrite() -> None:
+    """Put what the commands print now into the README, from the last block to the first."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as name:
+        place = prepare(Path(name))
+        lines = README.read_text().splitlines()
+        new: dict[int, list[str]] = {}
+        for i, block in enumerate(BLOCKS):
+            if block.language in ("console", "table"):
+                new[i] = ran(block, place)
+            elif block.language == "python":
+                new[i + 1] = python(block, place)
+        for i in sorted(new, reverse=True):
+            lines[BLOCKS[i].start : BLOCKS[i].end] = new[i]
+        README.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    rewrite()
