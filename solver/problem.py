@@ -83,7 +83,7 @@ class Problem:
         memory.check_one_microbatch_fits(self)
 
     def _check_ticks(self) -> None:
-        """The longest sensible schedule, and all memory at once, must stay inside 64-bit sums."""
+        """The longest sensible schedule, and all memory at once, must stay within MAX_TICKS."""
         hops = 2 * self.placement.stages * max(max(row) for row in self.latency)
         work = self.microbatches * (sum(sum(s.times, Fraction(0)) for s in self.stages) + hops)
         sizes = sum(sum(s.sizes, s.static) for s in self.stages) * self.microbatches * len(self.placement.routes)
@@ -91,7 +91,7 @@ class Problem:
         for key, total, unit in (("time", work, self.time_unit), ("memory", largest, self.memory_unit)):
             if total / unit > MAX_TICKS:
                 raise ProblemError(
-                    f"these numbers need a tick of {shown(unit)}, and their sum overflows 64 bits at that; "
+                    f"these numbers need a tick of {shown(unit)}, and their sum overflows 2^53 of it; "
                     "round them to fewer digits or use a larger unit",
                     key,
                 )

@@ -16,8 +16,8 @@ Number = int | float | str | Decimal | Fraction
 
 NUMBER_TYPES = (int, float, str, Decimal, Rational)
 
-MAX_TICKS = 2**60
-"""Largest sum of ticks a problem may reach: sums of two such stay inside int64."""
+MAX_TICKS = 2**53
+"""Largest sum of ticks a problem may reach: far inside int64, and whole in a float, as CP-SAT reports its bounds."""
 
 
 MAX_DIGITS = 100

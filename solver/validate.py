@@ -14,9 +14,12 @@ from solver.ops import Op, OpKind
 from solver.problem import Problem
 from solver.schedule import Entry, Schedule
 from solver.timeline import draw
-from solver.units import MAX_TICKS, common_tick, plain, shown, to_json
+from solver.units import common_tick, plain, shown, to_json
 
 IntArray = NDArray[np.int64]
+
+MAX_TIME = 2**60
+"""Latest time in ticks: sums of two such stay inside int64."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class _Timetable:
         values = [Fraction(v) for e in entries for v in (e.start, e.end)]
         unit = common_tick([problem.time_unit, *values])
         own = [v for s in problem.stages for v in s.times] + [v for row in problem.latency for v in row]
-        if max(abs(v) for v in (*values, *own)) / unit > MAX_TICKS:
+        if max(abs(v) for v in (*values, *own)) / unit > MAX_TIME:
             raise ProblemError(f"times need a tick of {shown(unit)}, too fine for 64 bits; round them", "schedule")
         ticks = np.array([int(v / unit) for v in values], dtype=np.int64).reshape(-1, 2)
         slot = np.full(problem.shape, -1, dtype=np.int64)
