@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "claims": ("benchmarks.claims:claims_command", "What articles and papers claim, checked by simulation and proof."),
     "measured": ("benchmarks.measured:measured_command", "Iterations measured on real machines beside simulated ones."),
     "verify": ("benchmarks.verify:verify_command", "Judge a schedule made anywhere."),
+    "sweep": ("benchmarks.sweep:sweep_command", "A grid of problems, schedules and solver settings, recorded."),
     "export": ("benchmarks.export:export_command", "A schedule as a PyTorch plan, picture, page or trace."),
     "completion": ("benchmarks.completion:completion_command", "Print a script that completes commands with Tab."),
 }
