@@ -1,158 +1,21 @@
-"""``minbubble compare``: every hand-made schedule on one model, beside the optimum of its own placement and memory."""
+"""``minbubble compare``: the table of every hand-made schedule beside the proven optimum."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
-from baselines import BASELINES, Baseline, get
-from benchmarks.measured import Measured, measured
-from benchmarks.options import model_options, read_workload, solver_options
+from baselines import BASELINES, get
+from benchmarks.comparison import Row, rows, with_optima
+from benchmarks.options import SPLIT_BACKWARD, model_options, read_workload, solver_options
 from benchmarks.render import Column, number, percent, progress_line, rounded, show_table
-from solver import (
-    DeviceOrder,
-    Problem,
-    ProblemError,
-    Result,
-    Schedule,
-    Status,
-    UnsupportedProblem,
-    Workload,
-    metrics,
-    solve,
-)
-from solver.metrics import METRICS
-from solver.units import plain, to_json
-from solver.validate import violations
-
-
-@dataclass(frozen=True)
-class Row:
-    """One schedule on the model: its ``schedule``, or the ``reason`` it does not apply; ``optimum`` once solved.
-
-    ``metric`` is what is compared: "makespan", or "span" for schedules made for it. ``caps`` is the memory the optimum
-    may use: the user's, or else the schedule's own largest peak on every device.
-    """
-
-    baseline: Baseline
-    placement: str
-    metric: str = "makespan"
-    schedule: Schedule | None = None
-    reason: str = ""
-    caps: tuple[Fraction | None, ...] = ()
-    over_cap: bool = False
-    optimum: Result | None = None
-    measured: Measured | None = None
-
-    @property
-    def judged(self) -> Schedule:
-        """The schedule of a row that has one."""
-        if self.schedule is None:
-            raise UnsupportedProblem(self.reason)
-        return self.schedule
-
-    @property
-    def value(self) -> int | Fraction:
-        """What the metric says of the schedule."""
-        metric = METRICS[self.metric]
-        return metric.in_units(self.judged.problem, metric.ticks(self.judged))
-
-    @property
-    def bubble_ratio(self) -> float:
-        """Idle / total of the metric compared."""
-        ratio = metrics.bubble_ratio if self.metric == "makespan" else metrics.bubble_ratio_span
-        return ratio(self.judged)
-
-    @property
-    def problem(self) -> Problem:
-        """What the optimum is of: this placement and recipe, under ``caps``."""
-        return replace(self.judged.problem, memory_cap=self.caps)
-
-    @property
-    def peak(self) -> tuple[int | Fraction, int]:
-        """The most activations any device holds, in device-stages (1/P of the model's), and that device."""
-        schedule = self.judged
-        problem = schedule.problem
-        whole = sum((stage.activation for stage in problem.stages), Fraction(0))
-        held = [p - problem.in_memory(s) for p, s in zip(metrics.peak_memory(schedule), problem.static, strict=True)]
-        most = max(held)
-        return plain(Fraction(most) * problem.devices / whole) if whole else 0, held.index(most)
-
-    @property
-    def weight_copies(self) -> int | Fraction:
-        """How often the model's weights are held: each distinct (stage, device) pair of the routes once."""
-        routes = self.judged.problem.placement.routes
-        return plain(Fraction(len({pair for route in routes for pair in enumerate(route)}), len(routes[0])))
-
-    @property
-    def above(self) -> Fraction | None:
-        """(value - optimum) / optimum; where the optimum is not proven, against what it is at least."""
-        if self.optimum is None or self.over_cap:
-            return None
-        bound = self.optimum.lower_bound
-        return Fraction(self.value) / bound - 1 if bound and not isinstance(bound, tuple) else None
-
-
-def rows(
-    workload: Workload, names: Iterable[str] = BASELINES, chunks: int | None = None, metric: str = "makespan"
-) -> list[Row]:
-    """A row for each named schedule of the model, not yet held against an optimum."""
-    timed = measured(workload.name)
-    found = [_row(BASELINES[name], workload, chunks, metric) for name in names]
-    return [replace(row, measured=timed.get(row.baseline.name)) for row in found]
-
-
-def _row(baseline: Baseline, workload: Workload, chunks: int | None, metric: str) -> Row:
-    options = {"chunks": chunks} if chunks and "chunks" in baseline.options else {}
-    placement = str(baseline.placement(workload.devices, **{**baseline.options, **options}))
-    try:
-        schedule = baseline.schedule(workload, **options)
-    except (UnsupportedProblem, ProblemError) as err:
-        return Row(baseline, placement, metric, reason=str(err))
-    caps = workload.memory_cap
-    if all(cap is None for cap in caps):
-        caps = (Fraction(max(metrics.peak_memory(schedule))),) * workload.devices
-    return Row(baseline, placement, metric, schedule, caps=caps, over_cap=bool(violations(schedule)))
-
-
-def with_optima(
-    rows: Sequence[Row],
-    time_limit: float,
-    workers: int | None = None,
-    seed: int = 0,
-    report: Callable[[str], None] = lambda text: None,
-) -> list[Row]:
-    """The rows with the best schedule of each one's placement and memory; equal problems are solved once.
-
-    Every schedule on the same placement is a hint. After an interruption the rest stays unsolved.
-    """
-    optima: dict[Problem, Result] = {}
-    solved = []
-    for row in rows:
-        if row.schedule is not None and row.problem not in optima:
-            if any(result.interrupted for result in optima.values()):
-                solved.append(row)
-                continue
-            report(f"proving {row.baseline.name} ({len(solved) + 1} of {len(rows)})")
-            optima[row.problem] = solve(
-                row.problem, row.metric, None, time_limit, workers, seed, hints=_hints(rows, row.problem)
-            )
-        solved.append(row if row.schedule is None else replace(row, optimum=optima[row.problem]))
-    return solved
-
-
-def _hints(rows: Iterable[Row], problem: Problem) -> list[DeviceOrder]:
-    """Orders of every schedule made for the same stages on the same placement."""
-    schedules = [row.schedule for row in rows if row.schedule is not None]
-    return [
-        s.order() for s in schedules if (s.problem.placement, s.problem.stages) == (problem.placement, problem.stages)
-    ]
+from solver import Result, Status, metrics
+from solver.units import to_json
 
 
 def columns(metric: str) -> tuple[Column, ...]:
@@ -167,7 +30,7 @@ def columns(metric: str) -> tuple[Column, ...]:
 @click.option("--minimize", type=click.Choice(["makespan", "span"]), default="makespan", help="What to compare.")
 @click.option("--only", metavar="NAMES", help="Only these schedules: 1f1b,chimera.")
 @click.option("--except", "leave_out", metavar="NAMES", help="All but these.")
-@solver_options(3, "Seconds for each optimum.")
+@solver_options(3, "Seconds for all optima together.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list, one object a schedule.")
 def compare_command(
     file: Path | None,
@@ -183,19 +46,20 @@ def compare_command(
 ) -> None:
     """Every hand-made schedule on one model, beside the proven optimum of its own placement and memory.
 
-    The model is FILE's stages, or as flags say, on every placement in turn. "Its memory" is the cap given, or
-    without one the schedule's own largest peak, on every device. Activations are counted in device-stages (1/P of the
-    model). "above" is how much longer the schedule is than the optimum; "at most", where that is not proven.
+    The model is FILE's stages, or as flags say, on every placement in turn; schedules with a fused backward run
+    both halves of a split one. "Its memory" is the cap given, or without one the schedule's own largest peak, on every
+    device. Activations are counted in device-stages (1/P of the model). "above" is how much longer the schedule is than
+    the optimum; "at most", where that is not proven.
 
     \b
     Examples:
-      minbubble compare                                  4 devices, 8 micro-batches, backward = 2 forward
+      minbubble compare                                  4 devices, 8 micro-batches, backward = 2 forward, in halves
       minbubble compare --devices 8 --microbatches 32 --chunks 4
       minbubble compare --memory-cap 4 --only 1f1b,chimera
-      minbubble compare --input-grad 1 --weight-grad 1   split backward: the zero-bubble schedules too
+      minbubble compare --forward 11 --input-grad 11 --weight-grad 8
       minbubble compare plan.toml --minimize span        the metric of the zero-bubble papers
     """
-    workload = read_workload(file, flags)
+    workload = read_workload(file, flags, SPLIT_BACKWARD)
     with progress_line("simulating") as report:
         found = rows(workload, _chosen(only, leave_out), chunks, minimize)
         found = with_optima(found, time_limit, workers, seed, report)

@@ -55,7 +55,7 @@ def measured_command(markdown: bool) -> None:
 
 
 def _cells(row: Measured) -> tuple[str, ...]:
-    from benchmarks.compare import rows, with_optima
+    from benchmarks.comparison import rows, with_optima
     from benchmarks.render import number
     from solver import Status, load_problem, metrics
     from solver.workload import workload_of

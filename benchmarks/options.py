@@ -31,6 +31,9 @@ WITH_FILE = ("microbatches", "latency", "memory_cap")
 """Flags that may change what a file says; the others are instead of a file."""
 
 DEFAULTS = {"devices": "4", "microbatches": "8", "forward": "1"}
+FUSED_BACKWARD = {"backward": "2"}
+SPLIT_BACKWARD = {"input_grad": "1", "weight_grad": "1"}
+"""The same 2 in two halves, so that schedules with either form apply."""
 
 
 def _chain(options: list[Callable[[Command], Command]], command: Command) -> Command:
@@ -45,8 +48,8 @@ def model_options(command: Command) -> Command:
             click.option("--devices", metavar="P", help="Number of devices; default 4."),
             click.option("--microbatches", metavar="M", help="Number of micro-batches; default 8."),
             click.option("--forward", metavar="TIME", help="Forward of one device's share of the model; default 1."),
-            click.option("--backward", metavar="TIME", help="Its full backward; default 2."),
-            click.option("--input-grad", metavar="TIME", help="Or split: the input-gradient half ..."),
+            click.option("--backward", metavar="TIME", help="Its full backward; default 2. Or split:"),
+            click.option("--input-grad", metavar="TIME", help="The input-gradient half ..."),
             click.option("--weight-grad", metavar="TIME", help="... and the weight-gradient half."),
             click.option("--latency", metavar="TIME", help="From any device to another; default 0."),
             click.option(
@@ -84,13 +87,16 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
     return value
 
 
-def read_problem(file: Path | None, flags: dict[str, str | None]) -> Problem:
-    """The problem in ``file``, with what some flags change; or, without a file, of the flags, one stage a device."""
+def read_problem(file: Path | None, flags: dict[str, str | None], backward: dict[str, str] = FUSED_BACKWARD) -> Problem:
+    """The problem in ``file``, with what some flags change; or, without a file, of the flags, one stage a device.
+
+    ``backward`` is the default where no flag gives one.
+    """
     from solver.problem_file import problem_from_mapping, read_mapping
 
     given = {name: value for name, value in flags.items() if value is not None}
     if file is None:
-        return _named_after_flags(lambda: problem_from_mapping(_mapping({}, _with_defaults(given))))
+        return _named_after_flags(lambda: problem_from_mapping(_mapping({}, _with_defaults(given, backward))))
     for name in given:
         if name not in WITH_FILE:
             raise click.UsageError(f"{_flag(name)} is for a model without a file; {file} has its own")
@@ -98,16 +104,18 @@ def read_problem(file: Path | None, flags: dict[str, str | None]) -> Problem:
     return problem_from_mapping(_mapping(data, given) if isinstance(data, dict) else data, str(file))
 
 
-def read_workload(file: Path | None, flags: dict[str, str | None]) -> Workload:
+def read_workload(
+    file: Path | None, flags: dict[str, str | None], backward: dict[str, str] = FUSED_BACKWARD
+) -> Workload:
     """The model behind ``read_problem``, for any placement."""
     from solver.workload import workload_of
 
-    return workload_of(read_problem(file, flags))
+    return workload_of(read_problem(file, flags, backward))
 
 
-def _with_defaults(given: dict[str, str]) -> dict[str, str]:
-    split = given.keys() & {"input_grad", "weight_grad"}
-    return {**DEFAULTS, **({} if split else {"backward": "2"}), **given}
+def _with_defaults(given: dict[str, str], backward: dict[str, str]) -> dict[str, str]:
+    chosen = given.keys() & {"backward", "input_grad", "weight_grad"}
+    return {**DEFAULTS, **({} if chosen else backward), **given}
 
 
 def _mapping(data: dict[str, Any], flags: dict[str, str]) -> dict[str, Any]:

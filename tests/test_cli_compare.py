@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import cli
-from benchmarks.compare import rows, with_optima
+from benchmarks.comparison import rows, with_optima
 from solver import Placement, Problem, Stage, Status, Workload
 from solver.workload import workload_of
 
