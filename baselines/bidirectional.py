@@ -36,9 +36,9 @@ def chimera(problem: Problem, *, forward_doubling: bool = False, backward_halvin
 
     Closed form: with k = M/P units, makespan M(F+B) + (P-2)(B + (k-1)(B-F)): for one unit a bubble of (P-2)/(2M+P-2)
     at B = F and (P-2)/(3M/2+P-2) at B = 2F; peak P/2 + 1 + min(d, P-1-d) activations on device d, two copies of the
-    weights. P divides M, B >= F. Forward doubling, k = M/2P: idle (P-2)((F+B)/2 + (k-1) max(0, B-2F)); peak 3P/2 + 1 +
-    min(d, P-1-d). The paper runs a pair of forwards as one op and so counts idle (P-2) B at B = 2F, the bubble
-    (P-2)/(3M/2+P-2). Equal stages, no latency.
+    weights. P divides M, B >= F. Forward doubling: makespan M(F+B) + (P-2)(F+B)/2; peak 3P/2 + 1 + min(d, P-1-d). 2P
+    divides M, F <= B <= 2F. (The paper runs the pair of forwards as one op and so counts idle (P-2) B at B = 2F, a
+    bubble of (P-2)/(3M/2+P-2).) Equal stages, no latency.
 
     Reference: Li and Hoefler 2021, Chimera, 2107.06925, sections 3.1 and 3.5.
 

@@ -20,12 +20,17 @@ def dualpipe(problem: Problem) -> DeviceOrder:
     H-h-1 times B1 F1 B0; h+1 times B1 B0, the last half of these backwards without their W; H-h-1 times W I0; and
     the h+1 W left. The paper overlaps the ops of a pair such as F0 B1; here they run one after the other.
 
-    Closed form: TODO
+    Closed form: makespan = span = M(F+I+W) + (P/2-1)(F+I-W); peak P+1 activations on every device, two copies of the
+    weights. The repository counts idle (P/2-1)(F&B + B - 3W) with an overlapped pair F&B, where B = I+W: I more than
+    here, as a pair there passes nothing on before both its parts are done. Equal stages, no latency, W <= I <= F <= B,
+    even P, even M >= 2P, all memory held until W.
 
     Reference: DeepSeek-AI 2024, DeepSeek-V3 Technical Report, 2412.19437, section 3.2.1, and the DualPipe code.
 
     >>> from solver import Workload
     >>> print(DUALPIPE.schedule(Workload.uniform(devices=2, microbatches=6, input_grad=1, weight_grad=1)))
+    0 | 0F01F10F21I11W11F30I00W00F41I31W31F50I20W21I51W50I40W4
+    1 | 0F11F00F31I01W01F20I10W10F51I21W21F40I30W31I41W40I50W5
     """
     require_two_routes(problem, "DualPipe")
     require_even_devices(problem, "DualPipe")
@@ -45,13 +50,17 @@ def dualpipe_v(problem: Problem) -> DeviceOrder:
 
     As DualPipe with P for its H, device d for its h, M for its n, and chunk 0 and 1 of a device for its two streams.
 
-    Closed form: TODO
+    Closed form: makespan = span = M(F+I+W) + (P-1)(F+I-W)/2 with times of a whole device; peak 2P+1 chunks on every
+    device. The repository counts idle (P-1)(F&B + B - 3W) in chunk times, I more than here, see dualpipe. Equal
+    stages, no latency, W <= I <= F <= I+W, M >= 2P, all memory held until W.
 
-    Reference: Liu et al. 2025, the DualPipe repository of DeepSeek-AI (DualPipeV); Qi et al. 2025, Cut-in-half.
+    Reference: DeepSeek-AI 2025, the DualPipe repository (DualPipeV), after Qi et al. 2025, "cut in half".
 
     >>> from solver import Workload
     >>> model = Workload.uniform(devices=2, microbatches=4, forward=2, input_grad=2, weight_grad=2)
     >>> print(DUALPIPE_V.schedule(model))
+    0 | 0F00F10F23F03I03W03F10F33I13W13F20I00W03I23W23F30I10W13I33W30I20W2...0I30W3
+    1 | ...1F02F01F12F11F22I02W02F21I01W01F32I12W12F31I11W12I22W21I21W22I31I32W31W3
     """
     devices, micros = problem.devices, problem.microbatches
     require_routes(problem, Placement.wave(devices), "DualPipeV needs two chunks a device, forth and back")

@@ -93,7 +93,7 @@ def interleaved_zb(problem: Problem, *, chunks: int = 2, group: int | None = Non
     as for interleaved.
 
     Reference: the warm-up and the lag of W are those of PyTorch's ScheduleInterleavedZeroBubble (2024), after Qi et al.
-    2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 2.3; the same idle time as GIS in Wan et al. 2025.
+    2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 2; the same idle time as GIS in Wan et al. 2025.
 
     >>> from solver import Workload
     >>> model = Workload.uniform(devices=2, microbatches=4, forward=2, input_grad=2, weight_grad=2)

@@ -50,7 +50,7 @@ def gpipe(problem: Problem) -> DeviceOrder:
     Closed form: makespan (M+P-1)(F+B), so a bubble of (P-1)/(M+P-1); peak M activations a device. Equal stages, no
     latency, any M.
 
-    Reference: Huang et al. 2019, GPipe, 1811.06965, section 2.3.
+    Reference: Huang et al. 2019, GPipe, 1811.06965, sections 2.2 and 2.3.
 
     >>> from solver import Workload
     >>> print(GPIPE.schedule(Workload.uniform(devices=4, microbatches=4)))
@@ -68,7 +68,7 @@ def one_f_one_b(problem: Problem) -> DeviceOrder:
     Closed form: makespan (M+P-1)(F+B), as GPipe; peak min(M, P-d) activations on device d. Equal stages, no latency,
     any M.
 
-    Reference: Narayanan et al. 2021, PipeDream-2BW, 2006.09503, section 2.2 (PipeDream-Flush); Fan et al. 2021,
+    Reference: Narayanan et al. 2021, PipeDream-2BW, 2006.09503 (PipeDream-Flush); Fan et al. 2021,
     DAPPLE, 2007.01045, section 3.
 
     >>> from solver import Workload

@@ -38,6 +38,8 @@ def zb_v(problem: Problem) -> DeviceOrder:
     >>> from solver import Workload
     >>> model = Workload.uniform(devices=2, microbatches=4, forward=2, input_grad=2, weight_grad=2)
     >>> print(ZB_V.schedule(model))
+    0 | 0F00F10F23F03I03W03F13I13W10F30I00W03F23I23W20I10W13F33I33W30I20W20I30W3...
+    1 | ...1F02F01F12F12I02W01F21I01W02F22I12W11F31I11W12F32I22W21I22I31I31W22W31W3
     """
     require_split_v(problem, "ZB-V")
     devices, micros = problem.devices, range(problem.microbatches)
@@ -60,13 +62,17 @@ def v_min(problem: Problem) -> DeviceOrder:
 
     See v_half for how the pattern is built.
 
-    Closed form: TODO
+    Closed form: makespan = span = M(F+I+W) + (4P-5) F/2, or (4P-3) F/2 where 3 divides P, near the paper's bubble of
+    2P/3M; peak floor((P+4)/3) activations. Equal stages, F = I = W of a whole device, no latency, P > 1, M >= P, all
+    memory held until W.
 
     Reference: Qi et al. 2024, Pipeline Parallelism with Controllable Memory, 2405.15362, section 3.
 
     >>> from solver import Workload
     >>> model = Workload.uniform(devices=2, microbatches=3, forward=2, input_grad=2, weight_grad=2)
     >>> print(V_MIN.schedule(model))
+    0 | 0F0......3F03I03W00F10I00W03F13I13W10F20I10W13F23I23W2...0I20W2
+    1 | ...1F02F0......2I01I01F12F12W01W02I11I11F22F22W11W12I21I22W21W2
     """
     return _repeated(problem, "V-Min", 1, 1)
 
@@ -81,13 +87,17 @@ def v_half(problem: Problem) -> DeviceOrder:
     run their ops in the order of these slots, as early as they can (the paper's squeezing; it also reorders warm-up
     and cool-down, which is left out here).
 
-    Closed form: TODO
+    Closed form: makespan = span = M(F+I+W) + (7P-7) F/4, or (7P-4) F/4 for even P > 2, near the paper's bubble of
+    P/2M; peak floor((P+2)/2) activations. Equal stages, F = I = W of a whole device, no latency, P > 2, M >= P, all
+    memory held until W.
 
     Reference: Qi et al. 2024, Pipeline Parallelism with Controllable Memory, 2405.15362, section 3.
 
     >>> from solver import Workload
     >>> model = Workload.uniform(devices=2, microbatches=3, forward=2, input_grad=2, weight_grad=2)
     >>> print(V_HALF.schedule(model))
+    0 | 0F0......3F00F13I03W03F10F2...0I03I13W13F20W0...0I13I23W20W1...0I20W2
+    1 | ...1F02F0......1F12F12I02W01I01W01F22F22I12W11I11W1...2I22W21I21W2...
     """
     return _repeated(problem, "V-Half", 2, 1)
 
@@ -97,13 +107,17 @@ def v_zb(problem: Problem) -> DeviceOrder:
 
     See v_half for how the pattern is built.
 
-    Closed form: TODO
+    Closed form: makespan = span = M(F+I+W) + (2P-3) F/2, all of it before the pattern is steady (the paper, which
+    reorders warm-up, has none); peak P activations on every device. Equal stages, F = I = W of a whole device, no
+    latency, P > 1, M >= 2P, all memory held until W.
 
     Reference: Qi et al. 2024, Pipeline Parallelism with Controllable Memory, 2405.15362, section 3.
 
     >>> from solver import Workload
     >>> model = Workload.uniform(devices=2, microbatches=3, forward=2, input_grad=2, weight_grad=2)
     >>> print(V_ZB.schedule(model))
+    0 | 0F00F1...3F03I03W00F23F13I10I03W10W03F23I20I13W20W10I20W2
+    1 | ...1F02F01F12F12I01I02W01W01F22F22I11I12W11W12I21I22W21W2
     """
     return _repeated(problem, "V-ZB", 4, 2)
 
@@ -167,8 +181,9 @@ def _repeated(problem: Problem, name: str, down: int, up: int) -> DeviceOrder:
         far = 2 * problem.devices - 1 - device
         row: list[tuple[int, list[Op]]] = []
         for m in range(problem.microbatches):
-            ops = ([forward(device, m)], [forward(far, m)], [input_grad(problem, far, m)])
-            ops += ([input_grad(problem, device, m)], weight_grad(problem, far, m), weight_grad(problem, device, m))
+            forwards = [[forward(stage, m)] for stage in (device, far)]
+            backwards = [[input_grad(problem, stage, m)] for stage in (far, device)]
+            ops = [*forwards, *backwards, *(weight_grad(problem, stage, m) for stage in (far, device))]
             row += [(slot + PERIOD * m, op) for slot, op in zip(slots, ops, strict=True)]
         rows.append(flat(op for _, op in sorted(row, key=lambda pair: pair[0])))
     return DeviceOrder.of(rows)

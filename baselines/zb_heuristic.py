@@ -34,7 +34,7 @@ def zb_heuristic(problem: Problem, *, limit: Number | None = None) -> DeviceOrde
     Closed form: none for the makespan, which is no less than (P-1)F + M(F+I+W); the span comes near M(F+I+W) from
     2P activations up; peak at most the cap.
 
-    Reference: Qi et al. 2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 3.1.
+    Reference: Qi et al. 2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 3.
 
     >>> from solver import Workload
     >>> model = Workload.uniform(devices=3, microbatches=6, input_grad=1, weight_grad=1)

@@ -24,7 +24,7 @@ def zb_h1(problem: Problem) -> DeviceOrder:
     Closed form: span idle (P-1)(F+I-W), so makespan = span = M(F+I+W) + (P-1)(F+I-W) where also W <= I; peak P
     activations on every device. Equal stages, no latency, W <= F, M >= P, all memory held until W.
 
-    Reference: Qi et al. 2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 2.3.
+    Reference: Qi et al. 2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 2.
 
     >>> from solver import Workload
     >>> print(ZB_H1.schedule(Workload.uniform(devices=4, microbatches=5, input_grad=1, weight_grad=1)))
@@ -44,7 +44,7 @@ def zb_h2(problem: Problem) -> DeviceOrder:
     Closed form: span idle (P-1)(F+I-2W), none for F = I = W; the makespan is no less than (P-1)F + M(F+I+W); peak
     2P-1 activations on every device. Equal stages, no latency, W <= F, 2W <= F+I, M >= 2P-1, all memory held until W.
 
-    Reference: Qi et al. 2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 2.4.
+    Reference: Qi et al. 2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 2.
 
     >>> from solver import Workload
     >>> print(ZB_H2.schedule(Workload.uniform(devices=3, microbatches=6, input_grad=1, weight_grad=1)))

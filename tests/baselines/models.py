@@ -26,8 +26,8 @@ def model(devices: int, microbatches: int, trait: str) -> Workload:
 
 def applicable(baseline: Baseline, **options: object) -> Iterator[tuple[str, Problem]]:
     """Every (description, problem) of the grid to which the baseline applies."""
-    for devices, trait in product((1, 2, 3, 4, 6, 8), TRAITS):
-        for microbatches in sorted({1, 2, 3, 5, devices, 2 * devices, 2 * devices + 1, 3 * devices}):
+    for devices, trait in product((1, 2, 3, 4, 6), TRAITS):
+        for microbatches in sorted({1, 3, devices, 2 * devices, 2 * devices + 1, 3 * devices}):
             problem = baseline.problem(model(devices, microbatches, trait), **options)
             try:
                 baseline.order(problem, **options)
