@@ -15,10 +15,12 @@ import click
 COMMANDS: dict[str, tuple[str, str]] = {
     "solve": ("benchmarks.solving:solve_command", "The provably best schedule of a problem."),
     "compare": ("benchmarks.compare:compare_command", "Every hand-made schedule beside the proven optimum."),
+    "schedules": ("benchmarks.schedules:schedules_command", "The hand-made schedules: rule, closed form, timeline."),
     "claims": ("benchmarks.claims:claims_command", "What articles and papers claim, checked by simulation and proof."),
     "measured": ("benchmarks.measured:measured_command", "Iterations measured on real machines beside simulated ones."),
     "verify": ("benchmarks.verify:verify_command", "Judge a schedule made anywhere."),
     "sweep": ("benchmarks.sweep:sweep_command", "A grid of problems, schedules and solver settings, recorded."),
+    "table": ("benchmarks.table:table_command", "Records of a sweep as Markdown, LaTeX or CSV."),
     "export": ("benchmarks.export:export_command", "A schedule as a PyTorch plan, picture, page or trace."),
     "completion": ("benchmarks.completion:completion_command", "Print a script that completes commands with Tab."),
 }
