@@ -88,6 +88,8 @@ def schedule_of(problem: Problem, entries: Sequence[Entry]) -> Schedule:
     Starts between two of the problem's ticks go down to the tick, which breaks no rule: every duration and latency is
     whole ticks, so what ended before still does, and no two holds meet that did not.
     """
+    if not entries:
+        raise ProblemError("is empty: no schedule was found", "schedule")
     found = entry_violations(problem, entries)
     if found:
         shown = "\n".join(str(v) for v in found[:20])

@@ -21,7 +21,7 @@ from solver.simulate import simulate
 
 
 def write(schedules: Mapping[str, Schedule], path: Path) -> None:
-    """Write the plan; UnsupportedProblem where a stage runs on two ranks, which the format cannot say."""
+    """Write the plan; UnsupportedProblem where a stage runs on two ranks or a rank has none, as no plan can say that."""
     (schedule,) = schedules.values()
     write_text(path, torch_csv(schedule))
 
@@ -36,12 +36,12 @@ def torch_csv(schedule: Schedule) -> str:
 
 def actions(schedule: Schedule) -> list[list[Op]]:
     """The ops of each rank in order, renumbered, with I and W joined to B where they are neighbours."""
-    _check_one_home(schedule.problem)
+    _check_ranks(schedule.problem)
     order = in_last_stage_order(schedule.problem, schedule.order())
     return [_join_halves(row) for row in order.ops]
 
 
-def _check_one_home(problem: Problem) -> None:
+def _check_ranks(problem: Problem) -> None:
     for stage, homes in enumerate(zip(*problem.placement.routes, strict=True)):
         if len(set(homes)) > 1:
             devices = ", ".join(map(str, sorted(set(homes))))
@@ -49,6 +49,9 @@ def _check_one_home(problem: Problem) -> None:
                 f"stage {stage} runs on devices {devices}, but a PyTorch plan puts each stage on one rank: "
                 f"{problem.placement} schedules cannot be written as CSV; use .json instead"
             )
+    idle = set(range(problem.devices)) - set(problem.placement.routes[0])
+    if idle:
+        raise UnsupportedProblem(f"device {min(idle)} has no stage, but every rank of a PyTorch plan needs one")
 
 
 def in_last_stage_order(problem: Problem, order: DeviceOrder) -> DeviceOrder:
@@ -86,7 +89,7 @@ def read_torch_csv(path: str | Path, problem: Problem) -> Schedule:
 
 def parse_torch_csv(text: str, problem: Problem) -> DeviceOrder:
     """The order that a plan's text holds, B read as I and W on stages with a split backward."""
-    _check_one_home(problem)
+    _check_ranks(problem)
     rows = text.removesuffix("\n").split("\n")
     if len(rows) != problem.devices:
         raise ProblemError(f"has {len(rows)} rows, one a rank, where the problem has {problem.devices} devices")

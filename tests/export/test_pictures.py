@@ -110,3 +110,10 @@ def test_a_front_is_a_picture_or_refused(tmp_path):
     assert (tmp_path / "front.svg").read_bytes().startswith(MAGIC[".svg"])
     with pytest.raises(ProblemError, match=r"\.png, \.svg, \.pdf"):
         save_pareto([FrontPoint(1, 2)], {}, tmp_path / "front.txt")
+
+
+@pytest.mark.parametrize("suffix", [".png", ".html", ".txt", ".trace.json", ".json", ".csv"])
+def test_ops_of_no_duration_and_no_memory_can_be_shown(suffix, tmp_path):
+    problem = Workload.uniform(1, 2, forward=0, backward=0, activation=0).problem(Placement.linear(1))
+    save(simulate(problem, DeviceOrder.parse(["0F0 0B0 0F1 0B1"])), tmp_path / f"plan{suffix}")
+    assert (tmp_path / f"plan{suffix}").stat().st_size > 0

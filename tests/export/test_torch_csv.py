@@ -1,6 +1,17 @@
 import pytest
 
-from solver import DeviceOrder, OrderError, Placement, ProblemError, UnsupportedProblem, Workload, metrics
+from solver import (
+    DeviceOrder,
+    OrderError,
+    Placement,
+    Problem,
+    ProblemError,
+    Stage,
+    UnsupportedProblem,
+    Workload,
+    metrics,
+    simulate,
+)
 from solver.errors import DeadlockError
 from solver.export import load_schedule, save
 from solver.export.torch_csv import parse_torch_csv, torch_csv
@@ -24,6 +35,12 @@ def test_bidirectional_is_refused_with_the_reason(tmp_path):
     with pytest.raises(UnsupportedProblem, match="stage 0 runs on devices 0, 1, but a PyTorch plan puts each stage on"):
         save(schedules.bidirectional(), tmp_path / "plan.csv")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_rank_without_a_stage_is_refused():
+    problem = Problem.of(Placement.custom([[0, 2]], 3), 1, [Stage.fused(1, 2)] * 2)
+    with pytest.raises(UnsupportedProblem, match="device 1 has no stage"):
+        torch_csv(simulate(problem, DeviceOrder.parse(["0F0 0B0", "", "1F0 1B0"])))
 
 
 @pytest.mark.parametrize("name", ["fused", "split", "wave"])
