@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from solver import FUSED, SPLIT, Placement, Problem, ProblemError, Stage
 from solver.problem_file import MAX_BYTES, load_problem, problem_from_mapping, problem_to_mapping
+from solver.problem_schema import Devices, Memory, PlacementTable, ProblemTable, Time
 
 GOOD = {
     "microbatches": 8,
@@ -260,3 +261,36 @@ def test_saving_refuses_other_suffixes(tmp_path):
         problem_from_mapping(GOOD).save(tmp_path / "plan.yaml")
     with pytest.raises(ProblemError, match="cannot be written"):
         problem_from_mapping(GOOD).save(tmp_path / "missing" / "plan.toml")
+
+
+odd = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5) | st.just("none"),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=6,
+)
+SECTIONS = {"": ProblemTable, "devices": Devices, "placement": PlacementTable, "time": Time, "memory": Memory}
+PATHS = [f"{section}__{key}".removeprefix("__") for section, table in SECTIONS.items() for key in table.model_fields]
+
+
+def refusal(data):
+    """The message with which a mapping is refused; empty if it is read, and then written and read again."""
+    try:
+        problem = problem_from_mapping(data, "plan.json")
+    except ProblemError as err:
+        return str(err)
+    assert problem_from_mapping(problem_to_mapping(problem)) == problem
+    return ""
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(PATHS), odd, min_size=1, max_size=3), st.booleans())
+def test_any_value_anywhere_is_read_or_refused_in_one_line(changes, custom):
+    data = changed(**({"placement__kind": "custom", "placement__routes": [[0, 1], [1, 0]]} if custom else {}))
+    for path, value in changes.items():
+        section, _, key = path.rpartition("__")
+        table = data.setdefault(section, {}) if section else data
+        if isinstance(table, dict):
+            table[key] = value
+    message = refusal(data)
+    assert not message or message.startswith("plan.json: ")
+    assert len(message.splitlines()) <= 1
