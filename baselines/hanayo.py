@@ -8,6 +8,7 @@ from solver.ops import FUSED
 from solver.placement import Placement
 from solver.problem import Problem
 from solver.schedule import DeviceOrder
+from solver.units import whole
 
 
 def hanayo(problem: Problem, *, waves: int = 1) -> DeviceOrder:
@@ -41,7 +42,7 @@ def hanayo(problem: Problem, *, waves: int = 1) -> DeviceOrder:
 HANAYO = Baseline(
     "hanayo",
     hanayo,
-    lambda devices, waves, **_: Placement.wave(devices, 2 * waves),
+    lambda devices, waves: Placement.wave(devices, 2 * whole(waves, "waves", 1)),
     FUSED,
     {"waves": 1},
     re_derived=True,

@@ -22,6 +22,7 @@ from solver.ops import FUSED, SPLIT
 from solver.placement import Placement
 from solver.problem import Problem
 from solver.schedule import DeviceOrder
+from solver.units import whole
 
 
 def looped_chunks(problem: Problem, name: str) -> int:
@@ -32,14 +33,24 @@ def looped_chunks(problem: Problem, name: str) -> int:
     return chunks
 
 
-def grouped(problem: Problem, chunks: int, group: int | None, name: str) -> list[tuple[int, int]]:
-    """(chunk, micro-batch) in forward order: ``group`` micro-batches (default P) through every chunk, then the next."""
-    size, devices, micros = group or problem.devices, problem.devices, problem.microbatches
+def group_size(problem: Problem, group: int | None, name: str) -> int:
+    """N, by default P; UnsupportedProblem where the micro-batches do not fall into such groups."""
+    devices, micros = problem.devices, problem.microbatches
+    size = devices if group is None else whole(group, "group", 1)
     require(
         devices <= size <= micros and (micros % size == 0 or micros % size >= devices),
         f"{name} takes its micro-batches in groups of N, P <= N <= M, with a last group of at least P: "
         f"P={devices}, N={size}, M={micros} do not fit",
     )
+    return size
+
+
+def grouped(micros: int, chunks: int, size: int) -> list[tuple[int, int]]:
+    """(chunk, micro-batch) in forward order: a group of micro-batches through every chunk, then the next group.
+
+    >>> grouped(3, chunks=2, size=2)
+    [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2)]
+    """
     return [
         (chunk, m)
         for first in range(0, micros, size)
@@ -70,12 +81,13 @@ def interleaved(
     1 | ...1F01F13F03B0---3F13B1---1F21B0---1F31B1---3F23B2---3F33B3---1B2---1B3---......
     """
     chunks = looped_chunks(problem, "interleaved 1F1B")
-    turns = grouped(problem, chunks, group, "interleaved 1F1B")
+    size = group_size(problem, group, "interleaved 1F1B")
+    turns = grouped(problem.microbatches, chunks, size)
     return DeviceOrder.of(
         alternate(
             _forwards(problem, d, turns),
             [backward(problem, s, m) for s, m in _reversed(problem, d, turns)],
-            (1 if lean_warmup else 2) * (problem.devices - d - 1) + (chunks - 1) * (group or problem.devices),
+            (1 if lean_warmup else 2) * (problem.devices - d - 1) + (chunks - 1) * size,
         )
         for d in range(problem.devices)
     )
@@ -93,7 +105,7 @@ def interleaved_zb(problem: Problem, *, chunks: int = 2, group: int | None = Non
     as for interleaved.
 
     Reference: the warm-up and the lag of W are those of PyTorch's ScheduleInterleavedZeroBubble (2024), after Qi et al.
-    2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 2; the same idle time as GIS in Wan et al. 2025.
+    2023, Zero Bubble Pipeline Parallelism, 2401.10241, section 2.
 
     >>> from solver import Workload
     >>> model = Workload.uniform(devices=2, microbatches=4, forward=2, input_grad=2, weight_grad=2)
@@ -103,8 +115,9 @@ def interleaved_zb(problem: Problem, *, chunks: int = 2, group: int | None = Non
     """
     chunks = looped_chunks(problem, "interleaved zero bubble")
     require_split(problem, "interleaved zero bubble")
-    turns = grouped(problem, chunks, group, "interleaved zero bubble")
-    last, ahead = problem.devices - 1, (chunks - 1) * (group or problem.devices)
+    size = group_size(problem, group, "interleaved zero bubble")
+    turns = grouped(problem.microbatches, chunks, size)
+    last, ahead = problem.devices - 1, (chunks - 1) * size
     return DeviceOrder.of(
         lockstep(
             _forwards(problem, d, turns),

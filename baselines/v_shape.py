@@ -192,4 +192,4 @@ def _repeated(problem: Problem, name: str, down: int, up: int) -> DeviceOrder:
 ZB_V = Baseline("zb-v", zb_v, Placement.wave, SPLIT)
 V_MIN = Baseline("v-min", v_min, Placement.wave, SPLIT)
 V_HALF = Baseline("v-half", v_half, Placement.wave, SPLIT)
-V_ZB = Baseline("v-zb", v_zb, Placement.wave, SPLIT)
+V_ZB = Baseline("v-zb", v_zb, Placement.wave, SPLIT, re_derived=True)

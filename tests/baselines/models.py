@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from baselines import Baseline
@@ -24,9 +24,11 @@ def model(devices: int, microbatches: int, trait: str) -> Workload:
     return Workload.of([stage] * devices, devices, microbatches, 3 if trait == "latency" else 0)
 
 
-def applicable(baseline: Baseline, **options: object) -> Iterator[tuple[str, Problem]]:
-    """Every (description, problem) of the grid to which the baseline applies."""
-    for devices, trait in product((1, 2, 3, 4, 6), TRAITS):
+def applicable(
+    baseline: Baseline, counts: Sequence[int] = (1, 2, 3, 4, 6), **options: object
+) -> Iterator[tuple[str, Problem]]:
+    """Every (description, problem) of the grid, on ``counts`` devices, to which the baseline applies."""
+    for devices, trait in product(counts, TRAITS):
         for microbatches in sorted({1, 3, devices, 2 * devices, 2 * devices + 1, 3 * devices}):
             problem = baseline.problem(model(devices, microbatches, trait), **options)
             try:
