@@ -50,7 +50,8 @@ def _titled(paths: Sequence[Path], problem_file: Path | None) -> dict[str, Sched
     from solver import load_problem, load_schedule
 
     problem = None if problem_file is None else load_problem(problem_file)
-    read = {str(path): load_schedule(path, problem) for path in paths}
-    if len(read) > 1:
-        return {str(Path(path).with_suffix("")): schedule for path, schedule in read.items()}
-    return {schedule.problem.name or Path(path).stem: schedule for path, schedule in read.items()}
+    read = {path: load_schedule(path, problem) for path in paths}
+    if len(read) == 1:
+        return {schedule.problem.name or path.stem: schedule for path, schedule in read.items()}
+    by_stem = {path.stem: schedule for path, schedule in read.items()}
+    return by_stem if len(by_stem) == len(read) else {str(path): schedule for path, schedule in read.items()}

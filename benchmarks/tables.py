@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -140,9 +141,8 @@ def _zero_bubble(records: Sequence[Record]) -> Iterable[dict[str, object]]:
         mine = [r for r in records if r.get("problem") == model and r.get("makespan") is not None]
         for name, bubble in published.items():
             cap = {"ZB-1p": "1x", "ZB-2p": "2x"}.get(name)
-            here = [
-                r for r in hand_made(mine) if r["schedule"] == ("zb-heuristic" if cap else name) and r["cap"] == cap
-            ]
+            rule = ("zb-heuristic" if cap else name, cap or "none")
+            here = [r for r in hand_made(mine) if (r["schedule"], r["cap"]) == rule]
             best = [r for r in optima(mine) if cap and r["cap"] == cap and r["settings"]["minimize"][0] == "span"]
             if here or best:
                 yield {
@@ -278,8 +278,8 @@ def _cells(frame: DataFrame) -> list[list[str]]:
 
 
 def _is_numeric(column: Any) -> bool:  # noqa: ANN401 - a pandas column of any type
-    """Whether every cell starts as a number does."""
-    return all(str(cell) == ABSENT or str(cell)[:1] in "+-0123456789" for cell in column)
+    """Whether every cell is a number, with what may follow one: a unit, a bound, a mark."""
+    return all(cell == ABSENT or re.match(r"[+-]?\d+([./]\d+)?(%|x?$|[ ,])", str(cell)) for cell in column)
 
 
 SPECIAL = str.maketrans({"\\": r"\textbackslash{}", **{sign: "\\" + sign for sign in "&%$#_{}"}})

@@ -21,7 +21,7 @@ from solver.simulate import simulate
 
 
 def write(schedules: Mapping[str, Schedule], path: Path) -> None:
-    """Write the plan; UnsupportedProblem where a stage runs on two ranks or a rank has none, as no plan can say that."""
+    """Write the plan; UnsupportedProblem where a stage runs on two ranks or a rank has no stage: no plan says that."""
     (schedule,) = schedules.values()
     write_text(path, torch_csv(schedule))
 

@@ -80,7 +80,7 @@ def test_ablation_and_scaling_show_time_or_gap():
 
 def test_published_bubbles_stand_beside_ours():
     # 1F1B on the 1.5B preset: published .2431. A least span of 100 at bubble 1/4 means 75 busy; a bound of 80: 1/16.
-    ours = hand_made("1f1b", problem="zb-1.5b", cap=None, bubble_ratio_span=0.24312)
+    ours = hand_made("1f1b", problem="zb-1.5b", cap="none", bubble_ratio_span=0.24312)
     best = record(
         problem="zb-1.5b", settings={"minimize": ["span"]}, span=100, bubble_ratio_span=0.25, lower_bound=80, gap=0.2
     )
