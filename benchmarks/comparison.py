@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from baselines import BASELINES, Baseline
 from benchmarks.measured import Measured, measured
+from benchmarks.render import progress_text
 from solver import (
     DeviceOrder,
     Problem,
     ProblemError,
+    Progress,
     Result,
     Schedule,
     Status,
@@ -134,13 +137,19 @@ def with_optima(
         waiting = [p for p in distinct if p not in optima or optima[p].status != Status.OPTIMAL]
         for i, problem in enumerate(waiting):
             row, left = distinct[problem], max(0.0, deadline - time.monotonic())
-            report(f"proving {row.baseline.name} ({i + 1} of {len(waiting)})")
+            title = f"{row.baseline.name} ({i + 1} of {len(waiting)})"
+            report(title)
             limit = left / (len(waiting) - i) if quick is None else min(quick, left)
             hints = _hints(rows, problem, optima.get(problem))
-            optima[problem] = solve(problem, row.metric, None, limit, workers, seed, hints)
+            watch = partial(_watch, report, title)
+            optima[problem] = solve(problem, row.metric, None, limit, workers, seed, hints, watch)
             if optima[problem].interrupted:
                 return [_solved(row, optima) for row in rows]
     return [_solved(row, optima) for row in rows]
+
+
+def _watch(report: Callable[[str], None], title: str, moment: Progress) -> None:
+    report(f"{title}: {progress_text(moment)}")
 
 
 def _solved(row: Row, optima: Mapping[Problem, Result]) -> Row:

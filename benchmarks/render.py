@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import click
 from solver.units import to_json
 
 if TYPE_CHECKING:
-    from solver.result import Progress
+    from solver.result import Progress as Moment
 
 
 class Column(NamedTuple):
@@ -46,11 +47,12 @@ def rounded(value: int | Fraction | None, digits: int = 2) -> str:
 
 
 def show_table(columns: Sequence[Column], groups: Sequence[Sequence[Sequence[str]]]) -> None:
-    """Print groups of rows under one heading."""
-    if sys.stdout.isatty():
+    """Print groups of rows under one heading; plainly where standard output is no terminal, or one too narrow."""
+    plain = plain_table(columns, groups)
+    if sys.stdout.isatty() and max(map(len, plain.splitlines())) + 2 <= shutil.get_terminal_size().columns:
         _show_rich(columns, groups)
     else:
-        click.echo(plain_table(columns, groups))
+        click.echo(plain)
 
 
 def plain_table(columns: Sequence[Column], groups: Sequence[Sequence[Sequence[str]]]) -> str:
@@ -73,7 +75,7 @@ def _show_rich(columns: Sequence[Column], groups: Sequence[Sequence[Sequence[str
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for column in columns:
         table.add_column(column.heading, justify="right" if column.number else "left")
     for group in groups:
@@ -91,16 +93,19 @@ def progress_line(first: str) -> Iterator[Reporter]:
         return
     from rich.console import Console
     from rich.markup import escape
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    with Console(stderr=True).status(escape(first)) as status:
-        yield lambda text: status.update(escape(text))
+    shown = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
+    with Progress(*shown, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(escape(first), total=None)
+        yield lambda text: progress.update(task, description=escape(text))
 
 
-def progress_text(moment: Progress) -> str:
-    """Seconds, best, bound and gap of a running solve."""
+def progress_text(moment: Moment) -> str:
+    """Best, bound and gap of a running solve."""
     best, bound = moment.best, moment.bound
     gap = f", gap {percent(Fraction(best - bound) / best)}" if best else ""
-    return f"{moment.seconds:.1f} s: best {number(best)}, bound {number(bound)}{gap}"
+    return f"best {number(best)}, bound {number(bound)}{gap}"
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:

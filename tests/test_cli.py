@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -285,3 +286,43 @@ def test_every_suite_is_a_problem():
     for path in SUITES.glob("*.toml"):
         problem = load_problem(path)
         assert problem.name == path.stem
+
+
+# a terminal
+
+
+def on_a_terminal(columns, *arguments, **environment):
+    """What a command shows on a terminal that is ``columns`` wide."""
+    pty = pytest.importorskip("pty")
+    here, there = pty.openpty()
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **environment}
+    command = [sys.executable, "-c", "from benchmarks.cli import main; main()", *arguments]
+    process = subprocess.Popen(command, stdout=there, stderr=there, env=env)
+    os.close(there)
+    shown = b""
+    try:
+        while part := os.read(here, 1 << 16):
+            shown += part
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(here)
+    assert process.wait() == 0
+    return shown.decode()
+
+
+def test_a_wide_terminal_shows_colours_unless_told_not_to():
+    colour = re.compile(r"\x1b\[3\dm")
+    assert colour.search(on_a_terminal(140, "solve", "--memory-cap", "2"))
+    assert not colour.search(on_a_terminal(140, "solve", "--memory-cap", "2", NO_COLOR="1"))
+
+
+def test_a_narrow_terminal_cuts_no_cell():
+    shown = on_a_terminal(60, "compare", "--only", "1f1b,chimera")
+    assert "bidirectional  chimera" in shown
+    assert "…" not in shown
+
+
+def test_progress_is_live_on_a_terminal():
+    shown = on_a_terminal(140, "solve", "--memory-cap", "2")
+    assert "best" in shown
+    assert "bound" in shown
