@@ -25,7 +25,7 @@ def model(devices: int, microbatches: int, trait: str) -> Workload:
 
 
 def applicable(
-    baseline: Baseline, counts: Sequence[int] = (1, 2, 3, 4, 6), **options: object
+    baseline: Baseline, counts: Sequence[int] = (1, 2, 3, 4), **options: object
 ) -> Iterator[tuple[str, Problem]]:
     """Every (description, problem) of the grid, on ``counts`` devices, to which the baseline applies."""
     for devices, trait in product(counts, TRAITS):
