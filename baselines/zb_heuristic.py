@@ -29,7 +29,7 @@ def zb_heuristic(problem: Problem, *, limit: Number | None = None) -> DeviceOrde
     arriving I waits a round; a W fills every gap. The order of least span wins, then of least makespan.
 
     ``limit`` caps each device at ``limit`` x P activations (ZB-1p: 1, ZB-2p: 2) on top of the problem's own cap.
-    By default it is that cap alone, or 1 on a device without one.
+    By default it is that cap alone, or P activations on a device without one.
 
     Closed form: none for the makespan, which is no less than (P-1)F + M(F+I+W); the span comes near M(F+I+W) from
     2P activations up; peak at most the cap.
@@ -73,16 +73,19 @@ class _Device:
         self.time = {role: int(self.problem.duration[kind, self.stage]) for role, kind in kinds.items()}
         self.takes = {role: sum(h.size for h in holds if h.opens == kind) for role, kind in kinds.items()}
         self.frees = {role: sum(h.size for h in holds if h.closes == kind) for role, kind in kinds.items()}
+        # an op of no duration gives back before it takes
+        given = {role: 0 if self.time[role] else self.frees[role] for role in kinds}
+        self.needs = {role: max(0, self.takes[role] - given[role]) for role in kinds}
         self.splits = gradient == I
         self.room = self._room()
-        require(self.takes[F] + self.takes[I] <= self.room, "the limit must hold one micro-batch on every device")
+        require(self.takes[F] + self.needs[I] <= self.room, "the limit must hold one micro-batch on every device")
 
     def _room(self) -> int:
         """Memory ticks for holds: the problem's own cap, and ``limit`` where given or where there is no cap."""
-        own = self.problem.room[self.stage]
-        if own is not None and self.limit is None:
-            return own
-        limit = int(exact(1 if self.limit is None else self.limit, "limit") * self.problem.devices * self.takes[F])
+        own, usual = self.problem.room[self.stage], self.problem.devices * self.takes[F]
+        if self.limit is None:
+            return max(usual, self.takes[F] + self.needs[I]) if own is None else own
+        limit = int(exact(self.limit, "limit") * usual)
         return limit if own is None else min(limit, own)
 
     @property
@@ -92,14 +95,14 @@ class _Device:
 
     def weights_before(self, role: OpKind) -> int:
         """How many weight gradients must run before memory has room for ``role``."""
-        over = self.held + self.takes[role] - self.room
+        over = self.held + self.needs[role] - self.room
         return max(0, -(-over // self.frees[W])) if self.frees[W] else 0
 
     def admits_forward(self) -> bool:
         """Whether one more forward, and its I after it, fits once the waiting weight gradients are done."""
         least = self.held - self.waiting * self.frees[W]
         more = self.done[F] < self.problem.microbatches
-        return more and least + self.takes[F] + self.takes[I] <= self.room
+        return more and least + self.takes[F] + self.needs[I] <= self.room
 
     def run(self, role: OpKind, arrival: int = 0) -> None:
         """Run the next op of ``role``, at ``arrival`` or as soon as the device is free."""
@@ -171,7 +174,7 @@ class _Search:
     def _fill(self, device: _Device, until: int) -> tuple[int, int]:
         """How many forwards fit memory and the time until ``until``, and when they end."""
         count, clock, step = 0, device.clock, device.time[F]
-        room = device.room - device.held - device.takes[I]
+        room = device.room - device.held - device.needs[I]
         while device.done[F] + count < self.problem.microbatches and (count + 1) * device.takes[F] <= room:
             if (clock >= until) if self.delay_first else (clock + step > until):
                 break
