@@ -79,12 +79,16 @@ class Cluster:
     """An engine with futures of its own, behind ``concurrent.futures``; ``end`` cancels what waits and leaves."""
 
     def __init__(self, executor: Executor, ahead: int, end: Callable[[], object]) -> None:
-        self.ahead, self.stop = ahead, end
-        self._executor = executor
+        self.ahead = ahead
+        self._executor, self._end = executor, end
 
     def submit(self, function: Function, task: Task) -> Future[dict[str, Any]]:
         """Hand the task to the engine."""
         return self._executor.submit(function, task)
+
+    def stop(self) -> None:
+        """Cancel what waits, and leave."""
+        self._end()
 
 
 def dask_cluster(address: str, timeout: float = 10) -> Cluster:

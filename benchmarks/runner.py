@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -140,11 +140,15 @@ def _cpu() -> str:
 
 @dataclass
 class Sweep:
-    """A running sweep: what is to do, what runs, what ended; ``on_record`` is called after each is on disk."""
+    """A running sweep: what runs, what ended how.
+
+    ``on_record`` is called after each record is on disk, ``on_change`` with the running tasks whenever they change.
+    """
 
     file: RecordFile
     submitter: Submitter
     on_record: Callable[[Task, Record], None]
+    on_change: Callable[[Collection[Task]], None] = lambda running: None
     running: dict[Future[dict[str, Any]], Task] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     failed: list[tuple[Task, str]] = field(default_factory=list)
@@ -156,6 +160,7 @@ class Sweep:
             while waiting or self.running:
                 while waiting and len(self.running) < self.submitter.ahead:
                     self._submit(waiting.pop(0))
+                self.on_change(self.running.values())
                 ended, _ = wait(self.running, return_when=FIRST_COMPLETED)
                 for future in ended:
                     waiting += self._take(future, self.running.pop(future))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ import click
 from benchmarks.render import percent
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from benchmarks.executors import Submitter
     from benchmarks.records import Record, RecordFile
     from benchmarks.suite import Task
-
-Report = Callable[["Task", "Record"], None]
 
 
 @click.command("sweep")
@@ -46,12 +46,13 @@ def sweep_command(suite: str, output: Path | None, jobs: int | None, executor: s
     path = output or Path(f"{found.name}.jsonl")
     with RecordFile(path) as file:
         _say_where_it_stands(file, tasks)
-        with _progress(tasks, len([task for task in tasks if task.key in file.done])) as report:
-            sweep = Sweep(file, _submitter(executor, jobs, tasks), report)
+        with _display(len(tasks), sum(task.key in file.done for task in tasks)) as display:
+            sweep = Sweep(file, _submitter(executor, jobs, tasks), display.recorded, display.running)
             try:
                 sweep.run(tasks)
             except KeyboardInterrupt:
-                raise click.ClickException(f"stopped; the same command goes on from {len(file.done)} records") from None
+                click.echo(f"{len(file.done)} records are in {path}; the same command goes on from there", err=True)
+                raise
         for task, reason in sweep.failed:
             click.echo(f"failed: {task}: {reason}", err=True)
         click.echo(f"{len(file.done)} records in {path}")
@@ -82,11 +83,45 @@ def _submitter(executor: str, jobs: int | None, tasks: Sequence[Task]) -> Submit
     raise click.UsageError(f"--executor is local, dask://HOST:PORT or slurm, got {executor!r}")
 
 
+class Display:
+    """Where a sweep says what it is at: here, a line a record on stderr."""
+
+    def recorded(self, task: Task, record: Record) -> None:
+        """A record is on disk."""
+        click.echo(f"{task}: {outcome_text(record)}", err=True)
+
+    def running(self, tasks: Collection[Task]) -> None:
+        """These tasks run now."""
+
+
+class LiveDisplay(Display):
+    """On a terminal: a bar with what is done and the time left, and below it what is proven, open and running."""
+
+    def __init__(self, bar: Progress, total: int, done: int) -> None:
+        self._bar, self._row = bar, bar.add_task("", total=total, completed=done)
+        self._gaps: list[float] = []
+        self._now = ""
+
+    def recorded(self, task: Task, record: Record) -> None:
+        """Print the record above the bar."""
+        if record.get("gap") is not None:
+            self._gaps.append(record["gap"])
+        self._bar.console.print(f"{task}: {outcome_text(record)}", markup=False, highlight=False)
+        self._bar.update(self._row, advance=1)
+
+    def running(self, tasks: Collection[Task]) -> None:
+        """Show how many are proven, the largest gap, and what runs."""
+        open_gaps = [gap for gap in self._gaps if gap]
+        largest = f" (largest gap {max(open_gaps):.2%})" if open_gaps else ""
+        known = f"{len(self._gaps) - len(open_gaps)} proven, {len(open_gaps)} open{largest}"
+        first = f", {len(tasks)} running: {next(iter(tasks))}" if tasks else ""
+        self._bar.update(self._row, description=known + first)
+
+
 @contextmanager
-def _progress(tasks: Sequence[Task], done: int) -> Iterator[Report]:
-    """A live bar with time left and the largest gap so far on a terminal; elsewhere a line a record."""
+def _display(total: int, done: int) -> Iterator[Display]:
     if not sys.stderr.isatty():
-        yield lambda task, record: click.echo(f"{task}: {outcome_text(record)}", err=True)
+        yield Display()
         return
     from rich.console import Console
     from rich.progress import (
@@ -97,29 +132,12 @@ def _progress(tasks: Sequence[Task], done: int) -> Iterator[Report]:
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
 
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        row = bar.add_task("starting", total=len(tasks), completed=done)
-        gaps: list[float] = []
-
-        def report(task: Task, record: Record) -> None:
-            if record.get("gap") is not None:
-                gaps.append(record["gap"])
-            bar.console.print(f"{task}: {outcome_text(record)}", markup=False, highlight=False)
-            open_gaps = [gap for gap in gaps if gap]
-            largest = f", largest gap {max(open_gaps):.2%}" if open_gaps else ""
-            bar.update(
-                row, advance=1, description=f"{len(gaps) - len(open_gaps)} proven, {len(open_gaps)} open{largest}"
-            )
-
-        yield report
+    what = TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True))
+    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), what)
+    with Progress(*columns, console=Console(stderr=True), expand=True) as bar:
+        yield LiveDisplay(bar, total, done)
 
 
 def outcome_text(record: Record) -> str:

@@ -15,6 +15,7 @@ from benchmarks.executors import Pool, dask_cluster, slurm_cluster
 from benchmarks.records import RecordFile, read_records
 from benchmarks.runner import Sweep, default_jobs, run_task
 from benchmarks.suite import load_suite
+from benchmarks.sweep import LiveDisplay
 from solver import ProblemError
 
 SUITE = """
@@ -200,3 +201,21 @@ def test_a_dask_scheduler_that_does_not_answer_is_named():
     pytest.importorskip("distributed", reason="Dask is not installed: the cluster is not tried")
     with pytest.raises(ProblemError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         dask_cluster("tcp://127.0.0.1:9", timeout=0.5)
+
+
+def test_the_live_display_says_what_is_proven_open_and_running():
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn
+
+    console = Console(file=StringIO(), force_terminal=True, width=200)
+    with Progress(TextColumn("{task.description}", markup=False), console=console) as bar:
+        display = LiveDisplay(bar, total=3, done=0)
+        display.recorded("first", {"makespan": 33, "status": "OPTIMAL", "gap": 0.0, "wall_time": 0.5})
+        display.recorded("second", {"makespan": 60, "status": "FEASIBLE", "gap": 0.05, "wall_time": 60.0})
+        display.running(["third", "fourth"])
+        (row,) = bar.tasks
+    assert (row.completed, row.total) == (2, 3)
+    assert row.description == "1 proven, 1 open (largest gap 5.00%), 2 running: third"
+    assert "second: makespan 60, FEASIBLE, gap 5.00% in 60.00 s" in console.file.getvalue()
