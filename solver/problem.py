@@ -82,6 +82,14 @@ class Problem:
         self._check_ticks()
         memory.check_one_microbatch_fits(self)
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Worked out once: problems are keys of caches, and hash hundreds of fractions."""
+        return hash((self.placement, self.microbatches, self.stages, self.latency, self.memory_cap, self.name))
+
     def _check_ticks(self) -> None:
         """The longest sensible schedule, and all memory at once, must stay within MAX_TICKS."""
         hops = 2 * self.placement.stages * max(max(row) for row in self.latency)
