@@ -40,7 +40,11 @@ def schedule_to_mapping(schedule: Schedule) -> dict[str, Any]:
 
 
 def entries_to_list(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Timetable entries as ``{"op": "0F0", "device": 0, "start": 0, "end": 1}``."""
+    """Timetable entries as plain JSON values.
+
+    >>> entries_to_list([Entry(Op.parse("0F0"), 0, 0, Fraction(1, 3))])
+    [{'op': '0F0', 'device': 0, 'start': 0, 'end': '1/3'}]
+    """
     return [{"op": str(e.op), "device": e.device, "start": to_json(e.start), "end": to_json(e.end)} for e in entries]
 
 

@@ -49,7 +49,11 @@ def save(schedules: Schedule | Mapping[str, Schedule], path: str | Path) -> None
 
 
 def format_of(path: Path) -> Format:
-    """The format that a file name asks for; ProblemError lists the known suffixes."""
+    """The format that a file name asks for; ProblemError lists the known suffixes.
+
+    >>> format_of(Path("plan.trace.json")).module, format_of(Path("plan.json")).module
+    ('chrome_trace', 'json_file')
+    """
     matching = [suffix for suffix in FORMATS if path.name.lower().endswith(suffix)]
     if not matching:
         raise ProblemError(f"unknown suffix {path.suffix!r}; known are {', '.join(FORMATS)}", str(path))

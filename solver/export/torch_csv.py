@@ -27,7 +27,14 @@ def write(schedules: Mapping[str, Schedule], path: Path) -> None:
 
 
 def torch_csv(schedule: Schedule) -> str:
-    """The plan as text, micro-batches renumbered so that the last stage runs its forwards in ascending order."""
+    """The plan as text, micro-batches renumbered so that the last stage runs its forwards in ascending order.
+
+    >>> from solver import DeviceOrder, Placement, SPLIT, Workload, simulate
+    >>> problem = Workload.uniform(2, 1, input_grad=1, weight_grad=1).problem(Placement.linear(2), SPLIT)
+    >>> print(torch_csv(simulate(problem, DeviceOrder.parse(["0F0 0I0 0W0", "1F0 1I0 1W0"]))), end="")
+    0F0,0B0
+    1F0,1B0
+    """
     rows = actions(schedule)
     text = StringIO()
     csv.writer(text, lineterminator="\n").writerows([map(str, row) for row in rows])
