@@ -35,6 +35,13 @@ def weight_grad(problem: Problem, stage: int, microbatch: int) -> list[Op]:
     return [op for op in backward(problem, stage, microbatch) if op != input_grad(problem, stage, microbatch)]
 
 
+def work(problem: Problem, kind: OpKind, stage: int, microbatch: int) -> list[Op]:
+    """The ops that take the part of F, I or W under any recipe."""
+    if kind == OpKind.F:
+        return [forward(stage, microbatch)]
+    return [input_grad(problem, stage, microbatch)] if kind == OpKind.I else weight_grad(problem, stage, microbatch)
+
+
 def flat(steps: Iterable[Step]) -> list[Op]:
     """The ops of all steps in their order."""
     return list(chain.from_iterable(steps))
