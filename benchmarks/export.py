@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from solver import Schedule
+    from solver import Problem, Schedule
 
 
 @click.command("export")
-@click.argument("schedules", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("schedules", nargs=-1, required=True)
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option(
-    "--problem", "problem_file", type=click.Path(path_type=Path), help="The problem of a PyTorch plan (.csv)."
-)
-def export_command(schedules: Sequence[Path], output: Path, problem_file: Path | None) -> int:
-    """Write SCHEDULES, as ``minbubble solve -o`` saved them, to OUTPUT in the format of its suffix.
+@click.option("--problem", "problem_file", type=click.Path(path_type=Path), help="For .csv plans and hand-made ones.")
+def export_command(schedules: Sequence[str], output: Path, problem_file: Path | None) -> int:
+    """Write SCHEDULES to OUTPUT in the format of its suffix.
 
     \b
       .csv                PyTorch pipelining plan (compute_only), for _PipelineScheduleRuntime
@@ -29,12 +27,14 @@ def export_command(schedules: Sequence[Path], output: Path, problem_file: Path |
       .txt                ASCII timeline
       .json               schedule with its problem, for minbubble verify
 
+    A schedule is a file that minbubble solve -o saved, a .csv plan, or the name of a hand-made schedule, which is then
+    made for the model in --problem, or else in the first file. A file whose schedule breaks a rule is not written.
+
     \b
     Examples:
       minbubble export best.json plan.csv
-      minbubble export best.json hand-made.json both.png
-
-    Every schedule is judged first: one that breaks a rule is not written.
+      minbubble export best.json 1f1b chimera comparison.png
+      minbubble export zb-h1 zb-h1.json --problem plan.toml
     """
     from solver import save
     from solver.export.registry import format_of
@@ -45,13 +45,33 @@ def export_command(schedules: Sequence[Path], output: Path, problem_file: Path |
     return 0
 
 
-def _titled(paths: Sequence[Path], problem_file: Path | None) -> dict[str, Schedule]:
-    """Each schedule by its problem's name, or by its file's where that is missing or there are several."""
+def _titled(names: Sequence[str], problem_file: Path | None) -> dict[str, Schedule]:
+    """Each schedule by a title: its file's or its rule's name, or the problem's where there is one file alone."""
     from solver import load_problem, load_schedule
 
-    problem = None if problem_file is None else load_problem(problem_file)
-    read = {path: load_schedule(path, problem) for path in paths}
-    if len(read) == 1:
-        return {schedule.problem.name or path.stem: schedule for path, schedule in read.items()}
-    by_stem = {path.stem: schedule for path, schedule in read.items()}
-    return by_stem if len(by_stem) == len(read) else {str(path): schedule for path, schedule in read.items()}
+    given = None if problem_file is None else load_problem(problem_file)
+    files = {name: load_schedule(name, given) for name in names if not _is_hand_made(name)}
+    model = given or next((schedule.problem for schedule in files.values()), None)
+    titles: dict[str, Schedule] = {}
+    for name in names:
+        schedule = files[name] if name in files else _hand_made(name, model)
+        stem = Path(name).stem if name in files else name
+        titles[stem if stem not in titles else name] = schedule
+    if len(titles) == 1 and files:
+        return {schedule.problem.name or title: schedule for title, schedule in titles.items()}
+    return titles
+
+
+def _is_hand_made(name: str) -> bool:
+    from baselines import BASELINES
+
+    return name in BASELINES and not Path(name).exists()
+
+
+def _hand_made(name: str, problem: Problem | None) -> Schedule:
+    from baselines import get
+    from solver.workload import workload_of
+
+    if problem is None:
+        raise click.UsageError(f"{name} is a rule for any model: give the model's file (--problem FILE)")
+    return get(name).schedule(workload_of(problem))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from solver import metrics
+from solver.export.captions import caption
 from solver.export.files import write_text
 from solver.schedule import Schedule
 from solver.timeline import timeline
-from solver.units import to_json
 
 WIDTH = 240
 
@@ -20,5 +19,4 @@ def write(schedules: Mapping[str, Schedule], path: Path) -> None:
 
 
 def _block(title: str, schedule: Schedule) -> str:
-    makespan, bubble = to_json(metrics.makespan(schedule)), metrics.bubble_ratio(schedule)
-    return f"{title or 'schedule'}: makespan {makespan}, bubble {bubble:.1%}\n{timeline(schedule, WIDTH)}"
+    return f"{title or 'schedule'}: {caption(schedule)}\n{timeline(schedule, WIDTH)}"

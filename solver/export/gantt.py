@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver import memory, metrics
+from solver.export.captions import caption
 from solver.export.files import write_figure
 from solver.export.palette import CAP, COLOURS, EDGE, IDLE, MEANINGS, MEMORY, chunk_table, fill, ink
 from solver.ops import OpKind
 from solver.schedule import Schedule
-from solver.units import to_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def gantt_figure(schedules: Mapping[str, Schedule], show_memory: bool = True) ->
     axes = figure.subplots(len(rows), squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights})[:, 0]
     for ax, (title, schedule) in zip(axes, schedules.items(), strict=True):
         ax.set_xlim(0, end * 1.002 or 1)
-        ax.set_title(_title(title, schedule), loc="left", fontsize=9)
+        ax.set_title(f"{title or 'schedule'}   {caption(schedule)}", loc="left", fontsize=9)
         draw_gantt(ax, schedule, show_memory=show_memory, label_inches=(width - 1.6, row_height))
     axes[-1].set_xlabel("time")
     _legend(figure, axes[0], list(schedules.values()), show_memory)
@@ -71,11 +71,6 @@ def _width_in_inches(schedule: Schedule, end: float) -> float:
     durations = schedule.problem.duration[schedule.problem.duration > 0]
     typical = float(np.median(durations)) * float(schedule.problem.time_unit) if durations.size else 1.0
     return float(np.clip(0.2 * end / typical + 1.6, 7.5, 40))
-
-
-def _title(title: str, schedule: Schedule) -> str:
-    makespan, bubble = to_json(metrics.makespan(schedule)), metrics.bubble_ratio(schedule)
-    return f"{title or 'schedule'}   makespan {makespan}, bubble {bubble:.1%}"
 
 
 def draw_gantt(

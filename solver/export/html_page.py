@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from solver import memory, metrics
+from solver.export.captions import caption
 from solver.export.files import write_text
 from solver.export.palette import CAP, COLOURS, EDGE, IDLE, MEANINGS, MEMORY, chunk_table, fill, ink
 from solver.ops import OpKind
 from solver.schedule import Schedule
-from solver.units import to_json
 
 MAX_TITLE = 80
 
@@ -51,7 +51,7 @@ def _schedule(title: str, schedule: Schedule) -> dict[str, Any]:
     fills, shades = _shades(schedule)
     return {
         "title": title,
-        "summary": f"makespan {to_json(metrics.makespan(schedule))}, bubble {metrics.bubble_ratio(schedule):.1%}",
+        "summary": caption(schedule),
         "timeUnit": _ratio(problem.time_unit),
         "memoryUnit": _ratio(problem.memory_unit),
         "end": metrics.makespan_ticks(schedule),

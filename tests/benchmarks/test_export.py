@@ -52,3 +52,19 @@ def test_mistakes_are_told(plan, tmp_path):
     plan.write_text(json.dumps(content))
     assert "violations" in str(export(plan, tmp_path / "out.txt").exception)
     assert not (tmp_path / "out.txt").exists()
+
+
+def test_hand_made_schedules_by_name_beside_a_file(tmp_path):
+    save(schedules.fused(), tmp_path / "plan.json")
+    result = export(tmp_path / "plan.json", "gpipe", "chimera", tmp_path / "three.txt")
+    assert result.return_value == 0, result.exception
+    titles = [block.partition(":")[0] for block in (tmp_path / "three.txt").read_text().split("\n\n")]
+    assert titles == ["plan", "gpipe", "chimera"]
+
+
+def test_a_hand_made_schedule_needs_a_model(tmp_path):
+    assert "--problem" in export("1f1b", tmp_path / "out.txt").exception.message
+    schedules.fused().problem.save(tmp_path / "problem.toml")
+    assert export("1f1b", tmp_path / "out.json", "--problem", tmp_path / "problem.toml").return_value == 0
+    assert load_schedule(tmp_path / "out.json").entries() == schedules.fused().entries()
+    assert "cannot be read" in str(export("2f2b", tmp_path / "out.txt").exception)
