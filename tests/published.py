@@ -120,6 +120,12 @@ LINEAR = (
         peaks=lambda x: [x.p] * x.p,
     ),
     ClosedForm(
+        "zb-h1",
+        "derived: the span is the makespan where W <= I too",
+        lambda x: x.w <= min(x.f, x.i) and x.m >= x.p,
+        makespan=lambda x: x.work + (x.p - 1) * (x.f + x.i - x.w),
+    ),
+    ClosedForm(
         "zb-h2",
         "Zero Bubble, 2401.10241, table 1: idle (P-1)(F+I-2W), memory 2P-1",
         lambda x: x.w <= x.f and 2 * x.w <= x.f + x.i and x.m >= 2 * x.p - 1,
