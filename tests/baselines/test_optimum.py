@@ -9,7 +9,7 @@ from baselines import BASELINES, Baseline, get
 from solver import FUSED, Problem, Schedule, Workload, metrics, simulate, violations
 from solver.bounds import lower_bound
 from solver.solve import solve
-from tests.baselines.models import applicable
+from tests.baselines.models import applicable, model
 
 every_baseline = pytest.mark.parametrize("baseline", BASELINES.values(), ids=list(BASELINES))
 
@@ -28,10 +28,11 @@ def test_no_schedule_beats_the_bound_of_its_placement_and_memory(baseline: Basel
 
 
 @every_baseline
-def test_no_schedule_beats_the_proven_optimum_of_its_placement_and_memory(baseline: Baseline):
+@pytest.mark.parametrize("trait", ["equal", "unequal"])
+def test_no_schedule_beats_the_proven_optimum_of_its_placement_and_memory(baseline: Baseline, trait: str):
     size = (3, 6) if baseline.recipe == FUSED and baseline.name != "chimera" else (2, 4)
-    model = Workload.uniform(*size, 2, input_grad=3, weight_grad=1)
-    schedule = baseline.schedule(model)
+    equal = Workload.uniform(*size, 2, input_grad=3, weight_grad=1)
+    schedule = baseline.schedule(equal if trait == "equal" else model(2, 4, trait))
     problem = within_own_memory(schedule)
     assert violations(Schedule(problem, schedule.starts)) == []
     result = solve(problem, time_limit=20, workers=1)
