@@ -137,6 +137,8 @@ def with_optima(
         waiting = [p for p in distinct if p not in optima or optima[p].status != Status.OPTIMAL]
         for i, problem in enumerate(waiting):
             row, left = distinct[problem], max(0.0, deadline - time.monotonic())
+            if quick is None and not left:
+                break
             title = f"{row.baseline.name} ({i + 1} of {len(waiting)})"
             report(title)
             limit = left / (len(waiting) - i) if quick is None else min(quick, left)
