@@ -235,9 +235,15 @@ def _legend(figure: Figure, ax: Axes, schedules: list[Schedule], show_memory: bo
     from matplotlib.patches import Patch
 
     present = sorted({kind for s in schedules for stage in s.problem.stages for kind in stage.recipe.kinds})
+    meanings: dict[str, str] = {}
+    for kind in present:
+        meanings[COLOURS[kind]] = ", ".join(filter(None, (meanings.get(COLOURS[kind]), MEANINGS[kind])))
     handles: list[Patch | Line2D] = [
-        Patch(facecolor=COLOURS[kind], edgecolor=EDGE, linewidth=0.4, label=MEANINGS[kind]) for kind in present
+        Patch(facecolor=colour, edgecolor=EDGE, linewidth=0.4, label=text) for colour, text in meanings.items()
     ]
+    if any(chunks > 1 for s in schedules for _, chunks in chunk_table(s.problem).values()):
+        pale = fill(present[0], 1, 2)
+        handles.append(Patch(facecolor=pale, edgecolor=EDGE, linewidth=0.4, label="paler: a device's later stages"))
     if show_memory:
         handles.append(Patch(facecolor=MEMORY, label="memory, peak at the right"))
         if any(cap is not None for s in schedules for cap in s.problem.memory_cap):

@@ -117,3 +117,17 @@ def test_ops_of_no_duration_and_no_memory_can_be_shown(suffix, tmp_path):
     problem = Workload.uniform(1, 2, forward=0, backward=0, activation=0).problem(Placement.linear(1))
     save(simulate(problem, DeviceOrder.parse(["0F0 0B0 0F1 0B1"])), tmp_path / f"plan{suffix}")
     assert (tmp_path / f"plan{suffix}").stat().st_size > 0
+
+
+def test_the_legend_names_what_is_there():
+    def legend(**named):
+        return [text.get_text() for text in gantt_figure(named).legends[0].get_texts()]
+
+    assert legend(a=schedules.fused()) == ["F forward", "B backward", "memory, peak at the right", "memory cap"]
+    assert legend(a=schedules.split(), b=schedules.wave()) == [
+        "F forward",
+        "B backward, I input gradient",
+        "W weight gradient",
+        "paler: a device's later stages",
+        "memory, peak at the right",
+    ]
