@@ -17,18 +17,6 @@ from solver import Placement, Problem, Stage, Workload, load_problem
 SUITES = Path(__file__).parent.parent / "benchmarks" / "suites"
 
 
-@pytest.fixture
-def minbubble(capsys):
-    """Run a command line in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
 def started(*arguments, **options):
     command = [sys.executable, "-c", "from benchmarks.cli import main; main()", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)

@@ -6,23 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import cli
 from benchmarks.comparison import rows, with_optima
 from solver import Placement, Problem, Stage, Status, Workload
 from solver.workload import workload_of
 
 SUITES = Path(__file__).parent.parent / "benchmarks" / "suites"
 FIVE = ("naive", "gpipe", "1f1b", "interleaved", "chimera")
-
-
-@pytest.fixture
-def minbubble(capsys):
-    def run(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def compared(workload, names=FIVE, **options):
