@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
@@ -109,11 +110,40 @@ def tails(problem: Problem) -> IntArray:
 
 
 @lru_cache(maxsize=4096)
-def round_trip(problem: Problem, stage: int, opens: OpKind, closes: OpKind) -> tuple[int, ...]:
-    """Least ticks from the start of ``opens`` to the end of ``closes`` on ``stage``, one a route."""
-    longest = {(opens, stage): np.zeros(problem.routes, dtype=np.int64)}
+def longest_paths(problem: Problem, source: tuple[OpKind, int]) -> dict[tuple[OpKind, int], tuple[int, ...]]:
+    """Least ticks from the start of ``source`` to the start of each (kind, stage) after it, one a route."""
+    longest = {source: (0,) * problem.routes}
     for before, after, lag in _ordered_arcs(problem):
         if before in longest:
-            reached = longest[before] + np.array(lag)
-            longest[after] = np.maximum(longest.get(after, reached), reached)
-    return tuple((longest[closes, stage] + problem.duration[closes, stage]).tolist())
+            reached = tuple(map(add, longest[before], lag))
+            longest[after] = tuple(map(max, longest.get(after, reached), reached))
+    return longest
+
+
+@lru_cache(maxsize=256)
+def projection(problem: Problem, devices: tuple[int, ...]) -> tuple[tuple[Arc, ...], ...]:
+    """The dependencies among the ops of ``devices``, one tuple of arcs a route: the delays of the others are kept.
+
+    Arcs that follow from two others are left out, so that for all devices these are ``arcs`` without the redundant.
+    """
+    return tuple(_project(problem, route, set(devices)) for route in range(problem.routes))
+
+
+def _project(problem: Problem, route: int, devices: set[int]) -> tuple[Arc, ...]:
+    kept = [node for node in _topological(problem) if int(problem.device[route, node[1]]) in devices]
+    way = {a: {b: t[route] for b, t in longest_paths(problem, a).items() if b != a} for a in kept}
+    found = []
+    for i, before in enumerate(kept):
+        for j in range(i + 1, len(kept)):
+            after = kept[j]
+            lag = way[before].get(after)
+            between = (c for c in kept[i + 1 : j] if c in way[before] and after in way[c])
+            if lag is not None and all(way[before][c] + way[c][after] < lag for c in between):
+                found.append(Arc(before, after, (lag,)))
+    return tuple(found)
+
+
+def round_trip(problem: Problem, stage: int, opens: OpKind, closes: OpKind) -> tuple[int, ...]:
+    """Least ticks from the start of ``opens`` to the end of ``closes`` on ``stage``, one a route."""
+    last = int(problem.duration[closes, stage])
+    return tuple(way + last for way in longest_paths(problem, (opens, stage))[closes, stage])

@@ -137,7 +137,10 @@ class _Dispatcher:
 
     def _choose(self, device: int, now: int) -> _Stream | None:
         """The op to start now, or None to wait."""
-        weights, forwards, gradients, blocked = [], [], [], False
+        weights: list[_Stream] = []
+        forwards: list[_Stream] = []
+        gradients: list[_Stream] = []
+        blocked = False
         arrival = None
         for stream in self.devices[device]:
             ready = stream.ready_at()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from solver.cpsat.constraints import (
     dependencies_hold,
     devices_run_one_op_at_a_time,
@@ -16,9 +18,14 @@ from solver.goal import Goal
 from solver.problem import IntArray, Problem
 
 
-def build(problem: Problem, goal: Goal, switches: Switches, horizon: int, floor: int = 0) -> Variables:
-    """The model that minimises ``goal`` within ``horizon`` ticks; ``floor`` is a known bound on the objective."""
-    v = Variables(problem, goal, switches, horizon)
+def build(
+    problem: Problem, goal: Goal, switches: Switches, horizon: int, floor: int = 0, devices: Sequence[int] | None = None
+) -> Variables:
+    """The model that minimises ``goal`` within ``horizon`` ticks; ``floor`` is a known bound on the objective.
+
+    With some ``devices`` only, the relaxation that drops the capacity and memory of the others.
+    """
+    v = Variables(problem, goal, switches, horizon, tuple(range(problem.devices) if devices is None else devices))
     dependencies_hold(v)
     devices_run_one_op_at_a_time(v)
     memory_stays_within_room(v)

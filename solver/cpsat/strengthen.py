@@ -12,9 +12,10 @@ from solver.ops import OpKind
 def equal_microbatches_run_in_order(v: Variables) -> None:
     """start(m + R) >= end(m) within a route, stage and kind."""
     problem = v.problem
-    for kind, stage in {key[:2] for key in v.starts}:
+    for kind, stage in sorted({key[:2] for key in v.starts}):
         for route in range(problem.routes):
-            for m, later in pairwise(range(route, problem.microbatches, problem.routes)):
+            mine = range(route, problem.microbatches, problem.routes)
+            for m, later in pairwise(m for m in mine if (kind, stage, m) in v.starts):
                 v.model.add(v.starts[kind, stage, later] >= v.end(kind, stage, m))
 
 
@@ -24,9 +25,10 @@ def full_memory_delays_forwards(v: Variables) -> None:
     If m's ``closes`` had not ended when F(m + k + 1) starts, then, in order, neither had that of the k after m: k + 1
     micro-batches would each keep what is freed at ``closes`` or later, beside all that F(m + k + 1) opens.
     """
-    for stage in range(len(v.problem.stages)):
-        for route in range(v.problem.routes):
-            _delay_forwards(v, stage, route)
+    for route, stages in enumerate(v.problem.placement.routes):
+        for stage, device in enumerate(stages):
+            if device in v.devices:
+                _delay_forwards(v, stage, route)
 
 
 def _delay_forwards(v: Variables, stage: int, route: int) -> None:

@@ -15,6 +15,8 @@ class Switches:
     ``round_trips``: every hold is at least as long as the longest path inside it.
     ``memory_precedences``: with micro-batches in order, memory for at most k of them makes F(m + k) wait for the end
     of what frees m. Valid with ``microbatch_order`` only.
+    ``memory_order``: on devices with one stage, memory is counted by order (see ``cpsat.order``) instead of by a
+    cumulative constraint over time. Valid with ``microbatch_order`` only, and while ops take time.
     ``bounds``: the bounds of ``solver.bounds`` as a floor of the objective.
     ``warm_starts``: list scheduling gives the search its first schedule.
     ``neighbourhoods``: windows of the best schedule are searched again with the rest kept in order.
@@ -24,6 +26,7 @@ class Switches:
     domains: bool = True
     round_trips: bool = True
     memory_precedences: bool = True
+    memory_order: bool = True
     bounds: bool = True
     warm_starts: bool = True
     neighbourhoods: bool = True
