@@ -41,7 +41,7 @@ def export_command(schedules: Sequence[str], output: Path, problem_file: Path | 
 
     format_of(output)
     save(_titled(schedules, problem_file), output)
-    click.echo(f"wrote {output}")
+    click.echo(f"wrote {output}", err=True)
     return 0
 
 
