@@ -130,7 +130,7 @@ def test_a_dead_process_does_not_end_the_sweep(suite, undisturbed, tmp_path):
 def test_dask_loses_a_worker_and_the_sweep_completes(suite, undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed: the cluster is not tried")
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", local_directory=str(tmp_path)
     )
     killed = []
 
