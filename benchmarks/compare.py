@@ -20,7 +20,7 @@ from solver.units import to_json
 
 def columns(metric: str) -> tuple[Column, ...]:
     """The headings of the table."""
-    measures = (metric, "bubble", "peak activations", "device", "weights", "optimum", "above")
+    measures = (metric, "bubble ratio", "peak activations", "peak device", "weight copies", "optimum", "above")
     return Column("placement"), Column("schedule"), *(Column(name, True) for name in measures), Column("proof")
 
 
@@ -99,7 +99,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         percent(row.bubble_ratio),
         rounded(activations) + (" over cap" if row.over_cap else ""),
         str(device),
-        f"{rounded(row.weight_copies)}x",
+        rounded(row.weight_copies),
         *_optimum_cells(row),
     )
 

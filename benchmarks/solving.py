@@ -168,16 +168,20 @@ def summary(result: Result) -> str:
     """The result for people: what was found, what proves it, and the timeline."""
     problem = result.problem
     lines = [
-        f"problem      {problem.name or 'unnamed'}: {problem.devices} devices, {problem.microbatches} micro-batches, "
+        f"problem       {problem.name or 'unnamed'}: {problem.devices} devices, {problem.microbatches} micro-batches, "
         f"{problem.placement}, {problem.ops} ops",
-        f"status       {result.status}{' (stopped by hand)' if result.interrupted else ''}",
+        f"status        {result.status}{' (stopped by hand)' if result.interrupted else ''}",
     ]
     if result.schedule is not None:
         lines += _metric_lines(result)
-    lines += [f"wall time    {result.wall_time:.2f} s", "", result.explain()]
+    lines += [f"wall time     {result.wall_time:.2f} s", "", result.explain()]
     if result.schedule is not None:
         lines += ["", str(result.schedule)]
     return "\n".join(lines)
+
+
+def _each(value: Value | tuple[Value, ...]) -> tuple[Value, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _metric_lines(result: Result) -> list[str]:
@@ -187,9 +191,11 @@ def _metric_lines(result: Result) -> list[str]:
     if schedule is None:
         return []
     return [
-        f"makespan     {number(metrics.makespan(schedule))}",
-        f"span         {number(metrics.span(schedule))}",
-        f"bubble       {percent(metrics.bubble_ratio(schedule))} of the makespan",
-        f"peak memory  {' '.join(number(peak) for peak in metrics.peak_memory(schedule))} (device 0, 1, ...)",
-        f"gap          {result.gap:.2%}",
+        f"makespan      {number(metrics.makespan(schedule))}",
+        f"span          {number(metrics.span(schedule))}",
+        f"bubble ratio  {percent(metrics.bubble_ratio(schedule))}",
+        f"peak memory   {' '.join(number(peak) for peak in metrics.peak_memory(schedule))} (device 0, 1, ...)",
+        f"lower bound   {' '.join(map(number, _each(result.lower_bound)))} (of {', '.join(result.minimize)})",
+        f"gap           {result.gap:.2%}",
+        f"proof         {result.proof}",
     ]

@@ -45,7 +45,7 @@ def test_solve_json_has_the_promised_keys(minbubble):
 def test_solve_prints_summary_proof_and_timeline(minbubble):
     code, out, err = minbubble("solve", "--devices", 2, "--microbatches", 2)
     assert (code, err) == (0, "")
-    for text in ("2 devices, 2 micro-batches, linear", "OPTIMAL", "makespan     9", "is optimal", "0 | F0"):
+    for text in ("2 devices, 2 micro-batches, linear", "OPTIMAL", "makespan      9", "is optimal", "0 | F0"):
         assert text in out
 
 
