@@ -177,13 +177,14 @@ def _tight_caps(records: Sequence[Record]) -> Iterable[dict[str, object]]:
 def _peers(case: str, cap: str) -> dict[str, str]:
     names = list(dict.fromkeys(name for row in TIGHT_CAPS.values() for name in row))
     values = TIGHT_CAPS.get((case, cap), {})
-    return {f"{name} (published code)": str(values.get(name, ABSENT)) for name in names}
+    return {f"published: {name}": str(values.get(name, ABSENT)) for name in names}
 
 
 def _with_effort(record: Record) -> str:
+    """A makespan with the seconds that prove it, or with its gap at the limit."""
     if record.get("makespan") is None:
         return effort_text(record)
-    return f"{value_text(record)}, {effort_text(record)}"
+    return f"{record['makespan']}{' in ' if record['status'] == 'OPTIMAL' else ', '}{effort_text(record)}"
 
 
 def _measured(records: Sequence[Record]) -> Iterable[dict[str, object]]:

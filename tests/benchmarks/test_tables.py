@@ -94,8 +94,8 @@ def test_published_peers_stand_beside_ours():
         [record(problem="unit-P4-M8", cap="0.5x", makespan=41), hand_made("zb-h1", problem="unit-P4-M8", cap="0.5x")],
         "tight-caps",
     )
-    assert row["minbubble"] == "41, 0.05 s"
-    assert row["Tessel (published code)"] == "44"
+    assert row["minbubble"] == "41 in 0.05 s"
+    assert row["published: Tessel on Z3"] == "44"
     assert row["zb-h1"] == "33"
 
 
