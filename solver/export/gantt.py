@@ -59,10 +59,10 @@ def gantt_figure(schedules: Mapping[str, Schedule], show_memory: bool = True) ->
     axes = figure.subplots(len(rows), squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights})[:, 0]
     for ax, (title, schedule) in zip(axes, schedules.items(), strict=True):
         ax.set_xlim(0, end * 1.002 or 1)
-        ax.set_title(f"{title or 'schedule'}   {caption(schedule)}", loc="left", fontsize=9)
+        ax.set_title(f"{title or 'schedule'}   {caption(schedule)}", loc="left", fontsize=9, parse_math=False)
         draw_gantt(ax, schedule, show_memory=show_memory, label_inches=(width - 1.6, row_height))
     axes[-1].set_xlabel("time")
-    _legend(figure, axes[0], list(schedules.values()), show_memory)
+    _legend(figure, list(schedules.values()), show_memory)
     return figure
 
 
@@ -230,7 +230,7 @@ def _draw_frame(ax: Axes, devices: int, lane: tuple[float, float]) -> None:
         ax.spines[side].set_visible(False)
 
 
-def _legend(figure: Figure, ax: Axes, schedules: list[Schedule], show_memory: bool) -> None:
+def _legend(figure: Figure, schedules: list[Schedule], show_memory: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -73,5 +73,6 @@ def save_pareto(
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     ax = figure.subplots()
     draw_pareto(ax, front, others)
-    ax.set(xlabel=x, ylabel=y, title=title)
+    ax.set(xlabel=x, ylabel=y)
+    ax.set_title(title, parse_math=False)
     write_figure(figure, Path(path))

@@ -131,3 +131,8 @@ def test_the_legend_names_what_is_there():
         "paler: a device's later stages",
         "memory, peak at the right",
     ]
+
+
+def test_a_name_is_no_formula(tmp_path):
+    save({"costs $5_ & {more}": schedules.fused()}, tmp_path / "plan.svg")
+    save_pareto([FrontPoint(1, 2)], {}, tmp_path / "front.png", title="$_")
