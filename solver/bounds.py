@@ -224,6 +224,13 @@ def lower_bound(problem: Problem, goal: Goal | None = None) -> Bound:
     return max((rule(problem, aim) for rule in BOUNDS[aim.minimize]), key=_value)
 
 
+def bounds_by_value(problem: Problem, goal: Goal) -> list[Bound]:
+    """The memory ramp of every device, the largest first."""
+    rooms = goal.rooms(problem)
+    found = [_ramp(problem, d, rooms[d], goal.minimize == "span") for d in range(problem.devices)]
+    return sorted(found, key=_value, reverse=True)
+
+
 def _value(bound: Bound) -> int:
     return bound.value
 

@@ -28,6 +28,12 @@ class Goal:
         """A makespan within which a best schedule exists: a limit, or no instant without an op or a transfer."""
         return min(serial_ticks(problem), self.at_most.get("makespan", serial_ticks(problem)))
 
+    def worst(self, problem: Problem) -> int:
+        """A value of the minimised metric that some schedule within the limits stays below, if there is any."""
+        if self.minimize == "peak_memory":
+            return int(problem.static.max()) + problem.microbatches * sum(h.size for h in problem.holds)
+        return self.horizon(problem)
+
 
 def serial_ticks(problem: Problem) -> int:
     """Ticks of all ops and all transfers one after another.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from solver.errors import DeadlockError
-from solver.graph import arcs
+from solver.graph import Arc, arcs
 from solver.ops import Op, OpKind
 from solver.problem import Problem
 from solver.schedule import DeviceOrder, Schedule
@@ -31,6 +32,32 @@ def simulate(problem: Problem, order: DeviceOrder) -> Schedule:
     order.check(problem)
     flat = [[flat_index(problem, op) for op in row] for row in order.ops]
     return Schedule(problem, np.array(earliest_starts(problem, flat), dtype=np.int64).reshape(problem.shape))
+
+
+def latest(schedule: Schedule) -> Schedule:
+    """The same order with every op as late as it can be while each device's last op stays: the least span of these.
+
+    Schedules with ops of no duration come back as they are.
+    """
+    problem = schedule.problem
+    if not (problem.duration[problem.exists] > 0).all():
+        return schedule
+    order = schedule.order().ops
+    follower = {a: b for row in order for a, b in pairwise(row)}
+    after: dict[tuple[OpKind, int], list[Arc]] = {}
+    for arc in arcs(problem):
+        after.setdefault(arc.before, []).append(arc)
+    starts = schedule.starts.copy()
+    for op in sorted((op for row in order for op in row), key=lambda o: -starts[o.kind, o.stage, o.microbatch]):
+        limits = [
+            int(starts[(*arc.after, op.microbatch)]) - arc.lag[op.microbatch % problem.routes]
+            for arc in after.get((op.kind, op.stage), ())
+        ]
+        if op in follower:
+            later = follower[op]
+            limits.append(int(starts[later.kind, later.stage, later.microbatch] - problem.duration[op.kind, op.stage]))
+            starts[op.kind, op.stage, op.microbatch] = min(limits)
+    return Schedule(problem, starts)
 
 
 def flat_index(problem: Problem, op: Op) -> int:

@@ -32,6 +32,8 @@ def memory_stays_within_room(v: Variables) -> None:
     rooms = v.goal.rooms(v.problem)
     for device in v.devices:
         room, held = rooms[device], v.held_on(device)
+        if room is not None and room < 0:
+            v.model.add_bool_or([])  # static memory alone is over the limit
         if room is None or sum(hold.size for hold, _ in held) <= room:
             continue
         if v.switches.microbatch_order and v.switches.memory_order and _one_stage_with_time(v, device):

@@ -18,6 +18,7 @@ class Switches:
     ``memory_order``: on devices with one stage, memory is counted by order (see ``cpsat.order``) instead of by a
     cumulative constraint over time. Valid with ``microbatch_order`` only, and while ops take time.
     ``bounds``: the bounds of ``solver.bounds`` as a floor of the objective.
+    ``relaxations``: some devices alone, with the delays of the others, give a bound.
     ``warm_starts``: list scheduling gives the search its first schedule.
     ``neighbourhoods``: windows of the best schedule are searched again with the rest kept in order.
     """
@@ -28,6 +29,7 @@ class Switches:
     memory_precedences: bool = True
     memory_order: bool = True
     bounds: bool = True
+    relaxations: bool = True
     warm_starts: bool = True
     neighbourhoods: bool = True
 

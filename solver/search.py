@@ -1,0 +1,211 @@
+"""What is known of a goal, and the ways to know more: bounds, warm starts, windows, CP-SAT."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from solver.background import Job
+from solver.bounds import Bound, bounds_by_value, lower_bound
+from solver.errors import DeadlockError, OrderError
+from solver.goal import Goal
+from solver.heuristics import list_order, one_at_a_time, policies
+from solver.metrics import METRICS
+from solver.problem import IntArray, Problem
+from solver.result import Claim, Progress
+from solver.schedule import DeviceOrder, Schedule
+from solver.simulate import latest, simulate
+from solver.validate import violations
+
+if TYPE_CHECKING:
+    from solver.cpsat.switches import Switches
+
+SMALL = 160
+"""Ops up to which CP-SAT takes the whole problem at once."""
+
+LARGE = 4000
+"""Ops from which the whole problem is more than CP-SAT can search."""
+
+PATIENCE = 60
+"""Windows without a better schedule after which the whole problem is searched instead."""
+
+
+@dataclass
+class Search:
+    """The best schedule and bound so far; whatever interrupts a phase leaves them whole."""
+
+    problem: Problem
+    switches: Switches
+    time_limit: float
+    workers: int
+    seed: int
+    on_progress: Callable[[Progress], None] | None
+    started: float = field(default_factory=time.monotonic)
+    goal: Goal = field(default_factory=Goal)
+    best: Schedule | None = None
+    value: int | None = None
+    bound: Bound = field(default_factory=lambda: Bound(0, "none", None, "nothing is known yet"))
+    interrupted: bool = False
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def minimize(self, goal: Goal, hints: Sequence[Schedule | DeviceOrder]) -> Claim:
+        """Bound, warm starts, and stop where they meet; else search windows and devices, then everything."""
+        self.goal, self.value = goal, None
+        self.bound = lower_bound(self.problem, goal)
+        self.offer_all([self.best] if self.best is not None else [])
+        self.offer_all(hints)
+        self.offer_all([one_at_a_time(self.problem)])
+        if self.switches.warm_starts:
+            self._list_schedules()
+        if self.problem.ops > SMALL and goal.minimize == "makespan":
+            self._windows_and_relaxations()
+        if self.problem.ops <= LARGE and not self.finished():
+            self._search_all()
+        return self.claim()
+
+    def claim(self) -> Claim:
+        """What is known now."""
+        return Claim(self.goal.minimize, self.value, self.bound.value, self.bound.name, self.bound.sentence)
+
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self.started
+
+    def left(self) -> float:
+        """Seconds until the time limit."""
+        return self.time_limit - self.seconds()
+
+    def finished(self) -> bool:
+        """Whether the bound meets the value, or the time is over."""
+        return (self.value is not None and self.bound.value >= self.value) or self.left() <= 0
+
+    def stop(self) -> None:
+        """Let every phase end: the time is over."""
+        self.time_limit = 0
+
+    def offer_all(self, hints: Iterable[Schedule | DeviceOrder]) -> None:
+        """Offer orders, at the times ``simulate`` gives them; those that fit no schedule are passed over."""
+        for hint in hints:
+            try:
+                self.offer(simulate(self.problem, hint if isinstance(hint, DeviceOrder) else hint.order()))
+            except (DeadlockError, OrderError):
+                continue
+
+    def offer(self, schedule: Schedule) -> None:
+        """Take a schedule that is better than the best, within the limits, and valid."""
+        schedule = latest(schedule) if self.goal.minimize == "span" else schedule
+        value = METRICS[self.goal.minimize].ticks(schedule)
+        with self.lock:
+            if self.value is not None and value >= self.value:
+                return
+            if any(METRICS[name].ticks(schedule) > limit for name, limit in self.goal.at_most.items()):
+                return
+            if not violations(schedule):
+                self.best, self.value = schedule, value
+                self._report()
+
+    def raise_bound(self, bound: Bound) -> None:
+        """Take a better bound; never above the value, which a search within it cannot exceed."""
+        with self.lock:
+            value = bound.value if self.value is None else min(bound.value, self.value)
+            if value > self.bound.value:
+                self.bound = replace(bound, value=value)
+                self._report()
+
+    def _report(self) -> None:
+        if self.on_progress:
+            in_units = METRICS[self.goal.minimize].in_units
+            best = None if self.value is None else in_units(self.problem, self.value)
+            self.on_progress(Progress(self.seconds(), best, in_units(self.problem, self.bound.value)))
+
+    def _list_schedules(self) -> None:
+        """Every policy, for at most a fifth of the time."""
+        until = self.seconds() + self.left() / 5
+        for policy in policies(self.problem):
+            if self.finished() or self.seconds() > until:
+                break
+            self.offer_all([list_order(self.problem, policy, self.goal.rooms(self.problem))])
+
+    def _windows_and_relaxations(self) -> None:
+        """Windows in one thread while relaxations raise the bound in another; one after the other with one worker."""
+        until = self.seconds() + self.left() * (0.4 if self.problem.ops <= LARGE else 1)
+        if self.workers == 1:
+            self._improve(until)
+            self._relax(until)
+            return
+        windows = Job(lambda: self._improve(until))
+        try:
+            self._relax(until)
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            windows.wait(self.stop)
+
+    def _improve(self, until: float) -> None:
+        """Search windows of the best schedule again until too many in a row bring nothing."""
+        if not self.switches.neighbourhoods or self.best is None or not _takes_time(self.problem):
+            return
+        from solver.cpsat.lns import Improver
+        from solver.cpsat.neighbourhoods import Layout
+
+        improver = Improver(Layout(self.problem, self.goal.rooms(self.problem)), self.seed)
+        current, fruitless = self.best, 0
+        while fruitless < PATIENCE and self.seconds() < until and not self.finished():
+            value = self.value or 0
+            found = improver.step(current, METRICS["makespan"].ticks(current), until - self.seconds())
+            if found is not None:
+                current = found
+                self.offer(found)
+            fruitless = 0 if self.value is not None and self.value < value else fruitless + 1
+
+    def _relax(self, until: float) -> None:
+        """Fewer devices than all: first the most promising one, then it with more and more neighbours."""
+        if not self.switches.relaxations:
+            return
+        order = [b.device for b in bounds_by_value(self.problem, self.goal) if b.device is not None]
+        count = 1
+        while count < len(order) and not self.finished() and self.seconds() < until:
+            self._relax_to(tuple(sorted(order[:count])), until)
+            count *= 2
+
+    def _relax_to(self, devices: tuple[int, ...], until: float) -> None:
+        name = "one-device relaxation" if len(devices) == 1 else f"{len(devices)}-device relaxation"
+        text = f"devices {', '.join(map(str, devices))} alone, with the delays of the others, need as long"
+        self._run(devices, Bound(0, name, devices[0], text), until - self.seconds(), max(1, self.workers - 1))
+
+    def _search_all(self) -> None:
+        proof = Bound(0, "search", None, "CP-SAT searched every order that could be better")
+        self._run(tuple(range(self.problem.devices)), proof, self.left(), self.workers)
+
+    def _run(self, devices: tuple[int, ...], proof: Bound, seconds: float, workers: int) -> None:
+        """CP-SAT on the ops of ``devices``: its bound is named by ``proof``, its schedules count if they are whole."""
+        from solver.cpsat.engine import Limits, run
+        from solver.cpsat.model import build, hint
+
+        whole = len(devices) == self.problem.devices
+        floor = self.bound.value if self.switches.bounds else 0
+        model = build(self.problem, self.goal, self.switches, self._horizon(), floor, devices)
+        if whole and self.best is not None and self.switches.warm_starts:
+            hint(model, self.best.starts)
+
+        def watch(starts: IntArray | None, bound: int) -> bool:
+            if whole and starts is not None:
+                self.offer(Schedule(self.problem, starts))
+            self.raise_bound(replace(proof, value=bound))
+            return self.finished()
+
+        outcome = run(model, Limits(seconds, workers, self.seed), watch)
+        watch(outcome.starts, self.goal.worst(self.problem) + 1 if outcome.infeasible else outcome.bound)
+
+    def _horizon(self) -> int:
+        horizon = self.goal.horizon(self.problem)
+        return min(horizon, self.value) if self.goal.minimize == "makespan" and self.value is not None else horizon
+
+
+def _takes_time(problem: Problem) -> bool:
+    """Whether no op has no duration: windows and delays tell ops apart by their starts."""
+    return bool((problem.duration[problem.exists] > 0).all())
