@@ -33,12 +33,24 @@ def table(records: Sequence[Record], name: str) -> DataFrame:
 
     if name not in TABLES:
         raise ProblemError(f"no such table; known are {', '.join(TABLES)}", name)
-    rows = [
-        {key: ABSENT if value is None else value for key, value in row.items()} for row in TABLES[name].rows(records)
-    ]
+    found = TABLES[name].rows(sorted(records, key=_place))
+    rows = [{key: ABSENT if value is None else value for key, value in row.items()} for row in found]
     if not rows:
         raise ProblemError(f"the records hold nothing for it: {TABLES[name].meaning}", name)
     return pd.DataFrame(rows, dtype=object).fillna(ABSENT)
+
+
+def _place(record: Record) -> tuple[object, ...]:
+    """Where a record stands in every table, whenever it was made: by problem, size, cap, placement, hand-made first."""
+    size = (record.get("devices") or 0, record.get("microbatches") or 0)
+    solver = record["solver"] or ""
+    placement = str(record.get("placement"))
+    return str(record.get("problem")), *size, _cap_order(record["cap"]), solver, placement, record["schedule"]
+
+
+def _cap_order(cap: str | None) -> float:
+    number = re.match(r"[\d.]+", cap or "")
+    return float(number[0]) if number else float("inf")
 
 
 # What a cell says -----------------------------------------------------------------------------------------------------
@@ -115,9 +127,12 @@ def _all(records: Sequence[Record]) -> Iterable[dict[str, object]]:
 
 
 def _generations(records: Sequence[Record]) -> Iterable[dict[str, object]]:
-    for r in sorted([*hand_made(records), *optima(records)], key=lambda r: str(r["problem"])):
+    for r in records:
+        if r.get("makespan") is None:
+            continue
         yield {
             "model": r["problem"],
+            "cap": r["cap"],
             "placement": r["placement"],
             "schedule": "best found" if r.get("gap") else r["schedule"],
             "makespan": value_text(r),

@@ -67,8 +67,8 @@ def test_values_say_what_is_known_of_them():
 def test_placements_side_by_side():
     wave = record(placement="wave (V=2)", makespan=30)
     assert rows([record(), wave, record(cap="0.5x", makespan=51)], "placements") == [
-        {"model": "P4-M8", "M": 8, "cap": "1x", "linear": "33", "wave (V=2)": "30"},
         {"model": "P4-M8", "M": 8, "cap": "0.5x", "linear": "51", "wave (V=2)": "-"},
+        {"model": "P4-M8", "M": 8, "cap": "1x", "linear": "33", "wave (V=2)": "30"},
     ]
 
 
@@ -125,15 +125,24 @@ def test_unknown_and_empty_tables_are_refused():
         table([record()], "measured")
 
 
+def test_rows_stand_in_one_order_whenever_they_were_made():
+    made = [
+        record(cap=cap, placement=placement) for cap in ("none", "10", "0.5x", "2x") for placement in ("wave", "linear")
+    ]
+    shown = [(r["cap"], r["placement"]) for r in rows(made, "records")]
+    assert shown == [(c, p) for c in ("0.5x", "2x", "10", "none") for p in ("linear", "wave")]
+    assert rows(made[::-1], "records") == rows(made, "records")
+
+
 def test_formats_hold_the_same_cells():
-    frame = table([record(problem="a_b & 50%"), OPEN], "placements")
+    frame = table([record(problem="A_b & 50%"), OPEN], "placements")
     markdown, latex, text = (FORMATS[name](frame) for name in ("markdown", "latex", "csv"))
     assert markdown.splitlines()[0] == "| model | M | cap | linear |"
-    assert markdown.splitlines()[2] == "| a_b & 50% | 8 | 1x | 33 |"
+    assert markdown.splitlines()[2] == "| A_b & 50% | 8 | 1x | 33 |"
     assert re.fullmatch(r"\\begin\{tabular\}\{lrrr\}\n\\toprule\n.*\\bottomrule\n\\end\{tabular\}", latex, re.DOTALL)
-    assert r"a\_b \& 50\% & 8 & 1x & 33 \\" in latex
+    assert r"A\_b \& 50\% & 8 & 1x & 33 \\" in latex
     assert r"40 ($\geq$ 33)" in latex
-    assert list(csv.reader(io.StringIO(text)))[1] == ["a_b & 50%", "8", "1x", "33"]
+    assert list(csv.reader(io.StringIO(text)))[1] == ["A_b & 50%", "8", "1x", "33"]
 
 
 def test_the_command_offers_and_explains_every_table(tmp_path):
