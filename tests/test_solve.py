@@ -153,6 +153,16 @@ def test_impossible_limits_are_infeasible(limits: dict) -> None:
     assert result.status == Status.INFEASIBLE
 
 
+def test_a_limit_below_static_memory_is_infeasible() -> None:
+    # 1 of static memory and nothing held; and a device that holds a route's weights without running an op.
+    stage = Stage.fused(2, 1, 0, 1)
+    assert quick(Problem.of(Placement.linear(1), 2, [stage]), subject_to={"peak_memory": 0}).status == Status.INFEASIBLE
+    unused = Problem.of(Placement.custom([[0], [1]]), 1, [Stage.fused(2, 1, 3, 1)])
+    assert quick(unused, subject_to={"peak_memory": 0}).status == Status.INFEASIBLE
+    assert quick(unused, subject_to={"peak_memory": 4}).makespan == 3
+    assert quick(unused, "peak_memory").objective == 4
+
+
 def test_the_minimised_metric_may_be_limited_too() -> None:
     assert quick(SMALL, subject_to={"makespan": 9}).makespan == 9
     assert quick(SMALL, subject_to={"makespan": 8}).status == Status.INFEASIBLE

@@ -64,6 +64,18 @@ def test_ops_of_no_duration_too(seed: int, variant: str) -> None:
     assert (result.status, result.claims[0].value) == (Status.OPTIMAL, oracle(problem, metric))
 
 
+@pytest.mark.parametrize("variant", ["none", "neighbourhoods", "relaxations", "warm_starts", "bounds"])
+@pytest.mark.parametrize("seed", range(400, 420))
+def test_what_large_problems_go_through_first(seed: int, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows and relaxations to some devices, here on problems small enough for brute force."""
+    monkeypatch.setattr("solver.search.SMALL", 0)
+    rng = Random(seed)
+    problem = random_problem(rng, max_ops=12)
+    switches = Switches() if variant == "none" else Switches().without(variant)
+    result = solve(problem, workers=rng.choice([1, 2]), switches=switches)
+    assert (result.status, result.claims[0].value) == (Status.OPTIMAL, oracle(problem))
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("cap", "best"), [(3, 21), (2, 27), (1, 45)])
 def test_a_tight_pipeline(variant: str, cap: int, best: int) -> None:
