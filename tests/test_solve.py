@@ -253,6 +253,7 @@ def test_progress_only_gets_better_and_ends_at_the_result() -> None:
 def test_ctrl_c_returns_the_best_schedule_so_far() -> None:
     code = textwrap.dedent("""
         import os, signal, threading
+        import solver.cpsat.engine  # not to interrupt the import
         from solver import Placement, Workload, solve
         problem = Workload.uniform(8, 24, forward=11, input_grad=12, weight_grad=7).problem(
             Placement.linear(8), memory_cap=3)
