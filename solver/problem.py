@@ -17,7 +17,7 @@ from solver.errors import ProblemError
 from solver.ops import Op, OpKind, Recipe
 from solver.placement import Placement
 from solver.stage import Stage
-from solver.units import MAX_TICKS, NUMBER_TYPES, Number, common_tick, exact, listed, plain, shown, whole
+from solver.units import MAX_TICKS, NUMBER_TYPES, Number, common_tick, exact, listed, of_ticks, shown, whole
 
 IntArray = NDArray[np.int64]
 Matrix = tuple[tuple[Fraction, ...], ...]
@@ -142,11 +142,11 @@ class Problem:
 
     def in_time(self, ticks: int) -> int | Fraction:
         """Time ticks in the user's unit."""
-        return plain(int(ticks) * self.time_unit)
+        return of_ticks(int(ticks), self.time_unit)
 
     def in_memory(self, ticks: int) -> int | Fraction:
         """Memory ticks in the user's unit."""
-        return plain(int(ticks) * self.memory_unit)
+        return of_ticks(int(ticks), self.memory_unit)
 
     @cached_property
     def duration(self) -> IntArray:

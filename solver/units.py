@@ -97,7 +97,7 @@ def listed(value: object, key: str, kind: str = "a list") -> tuple[Any, ...]:
     return tuple(value)
 
 
-def common_tick(values: Iterable[Fraction]) -> Fraction:
+def common_tick(values: Iterable[int | Fraction]) -> Fraction:
     """The largest unit of which every value is a whole multiple (1 if all are 0).
 
     >>> common_tick([Fraction(1, 2), Fraction(3, 4)])
@@ -105,8 +105,23 @@ def common_tick(values: Iterable[Fraction]) -> Fraction:
     """
     distinct = {v for v in values if v}
     denominator = math.lcm(*(v.denominator for v in distinct))
-    numerator = math.gcd(*(int(v * denominator) for v in distinct))
+    numerator = math.gcd(*(v.numerator * (denominator // v.denominator) for v in distinct))
     return Fraction(numerator or 1, denominator)
+
+
+def in_ticks(value: int | Fraction, unit: Fraction) -> int:
+    """How many times ``unit`` goes into ``value``; in whole numbers, as Fraction's own arithmetic is slow."""
+    return value.numerator * unit.denominator // (value.denominator * unit.numerator)
+
+
+def of_ticks(ticks: int, unit: Fraction) -> int | Fraction:
+    """``ticks`` times ``unit``, as an int where it is whole.
+
+    >>> of_ticks(3, Fraction(1, 2)), of_ticks(4, Fraction(1, 2)), in_ticks(2, Fraction(1, 2))
+    (Fraction(3, 2), 2, 4)
+    """
+    whole_part, rest = divmod(ticks * unit.numerator, unit.denominator)
+    return Fraction(ticks * unit.numerator, unit.denominator) if rest else whole_part
 
 
 def plain(value: Fraction) -> int | Fraction:

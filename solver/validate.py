@@ -14,7 +14,7 @@ from solver.ops import Op, OpKind
 from solver.problem import Problem
 from solver.schedule import Entry, Schedule
 from solver.timeline import draw
-from solver.units import common_tick, plain, shown, to_json
+from solver.units import common_tick, in_ticks, of_ticks, shown, to_json
 
 IntArray = NDArray[np.int64]
 
@@ -89,12 +89,12 @@ class _Timetable:
 
     @classmethod
     def of(cls, problem: Problem, entries: Sequence[Entry]) -> _Timetable:
-        values = [Fraction(v) for e in entries for v in (e.start, e.end)]
+        values = [v for e in entries for v in (e.start, e.end)]
         unit = common_tick([problem.time_unit, *values])
         own = [v for s in problem.stages for v in s.times] + [v for row in problem.latency for v in row]
-        if max(abs(v) for v in (*values, *own)) / unit > MAX_TIME:
+        if Fraction(max(abs(v) for v in (*values, *own))) / unit > MAX_TIME:
             raise ProblemError(f"times need a tick of {shown(unit)}, too fine for 64 bits; round them", "schedule")
-        ticks = np.array([int(v / unit) for v in values], dtype=np.int64).reshape(-1, 2)
+        ticks = np.array([in_ticks(v, unit) for v in values], dtype=np.int64).reshape(-1, 2)
         slot = np.full(problem.shape, -1, dtype=np.int64)
         for i in reversed(range(len(entries))):
             op = entries[i].op
@@ -103,10 +103,10 @@ class _Timetable:
         return cls(problem, tuple(e.op for e in entries), device, ticks[:, 0], ticks[:, 1], slot, unit)
 
     def ticks(self, value: Fraction) -> int:
-        return int(value / self.unit)
+        return in_ticks(value, self.unit)
 
     def time(self, ticks: int) -> str:
-        return _say(plain(int(ticks) * self.unit))
+        return _say(of_ticks(int(ticks), self.unit))
 
     def when(self, i: int) -> str:
         return f"{self.ops[i]} [{self.time(self.start[i])}, {self.time(self.end[i])})"
@@ -220,7 +220,7 @@ def _memory_over_cap(table: _Timetable, device: int, cap: Fraction) -> Iterator[
     )
     opened, closed, sizes, owners = _held(table, device)
     unit = common_tick([cap, static, *set(sizes)])
-    ticks = np.array([int(s / unit) for s in sizes], dtype=np.int64)
+    ticks = np.array([in_ticks(s, unit) for s in sizes], dtype=np.int64)
     times, changes = np.concatenate([closed, opened]), np.concatenate([-ticks, ticks])
     order = np.argsort(times, kind="stable")
     level = np.cumsum(changes[order])
