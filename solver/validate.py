@@ -89,10 +89,11 @@ class _Timetable:
 
     @classmethod
     def of(cls, problem: Problem, entries: Sequence[Entry]) -> _Timetable:
-        values = [v for e in entries for v in (e.start, e.end)]
+        values = [v if isinstance(v, int) else Fraction(v) for e in entries for v in (e.start, e.end)]
         unit = common_tick([problem.time_unit, *values])
-        own = [v for s in problem.stages for v in s.times] + [v for row in problem.latency for v in row]
-        if Fraction(max(abs(v) for v in (*values, *own))) / unit > MAX_TIME:
+        own: list[int | Fraction] = [v for s in problem.stages for v in s.times]
+        own += [v for row in problem.latency for v in row]
+        if max(in_ticks(abs(v), unit) for v in own + values) > MAX_TIME:
             raise ProblemError(f"times need a tick of {shown(unit)}, too fine for 64 bits; round them", "schedule")
         ticks = np.array([in_ticks(v, unit) for v in values], dtype=np.int64).reshape(-1, 2)
         slot = np.full(problem.shape, -1, dtype=np.int64)
