@@ -89,7 +89,8 @@ class _Timetable:
 
     @classmethod
     def of(cls, problem: Problem, entries: Sequence[Entry]) -> _Timetable:
-        values = [v if isinstance(v, int) else Fraction(v) for e in entries for v in (e.start, e.end)]
+        times = (v for e in entries for v in (e.start, e.end))
+        values: list[int | Fraction] = [v if isinstance(v, int) else Fraction(v) for v in times]
         unit = common_tick([problem.time_unit, *values])
         own: list[int | Fraction] = [v for s in problem.stages for v in s.times]
         own += [v for row in problem.latency for v in row]
