@@ -94,7 +94,7 @@ class _Timetable:
         unit = common_tick([problem.time_unit, *values])
         own: list[int | Fraction] = [v for s in problem.stages for v in s.times]
         own += [v for row in problem.latency for v in row]
-        if max(in_ticks(abs(v), unit) for v in own + values) > MAX_TIME:
+        if max(abs(in_ticks(v, unit)) for v in own + values) > MAX_TIME:
             raise ProblemError(f"times need a tick of {shown(unit)}, too fine for 64 bits; round them", "schedule")
         ticks = np.array([in_ticks(v, unit) for v in values], dtype=np.int64).reshape(-1, 2)
         slot = np.full(problem.shape, -1, dtype=np.int64)
