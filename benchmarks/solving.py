@@ -62,7 +62,7 @@ def solve_command(
 
     for path in output:
         check_output(path)
-    problem = _problem(file, placement, chunks, flags)
+    problem = problem_at_hand(file, placement, chunks, flags)
     with progress_line("bounding") as report:
         result = solve(
             problem,
@@ -79,7 +79,10 @@ def solve_command(
     return 0 if result.schedule is not None else 1
 
 
-def _problem(file: Path | None, placement: str | None, chunks: int | None, flags: dict[str, str | None]) -> Problem:
+def problem_at_hand(
+    file: Path | None, placement: str | None, chunks: int | None, flags: dict[str, str | None]
+) -> Problem:
+    """The problem in ``file``, or that of the flags on a placement; UsageError for flags that contradict each other."""
     from solver.placement import PLACEMENTS
 
     if file is not None and (placement or chunks):
@@ -108,12 +111,12 @@ def _limits(subject_to: Sequence[str]) -> dict[str, str]:
     return limits
 
 
-def check_output(path: Path) -> None:
+def check_output(path: Path, suffixes: Sequence[str] = (".json", ".toml")) -> None:
     """ProblemError now, rather than after the search, for a file that cannot be written."""
     from solver import ProblemError
 
-    if path.suffix.lower() not in (".json", ".toml"):
-        raise ProblemError(f"the suffix must be .json or .toml, got {path.suffix or 'none'}", str(path))
+    if path.suffix.lower() not in suffixes:
+        raise ProblemError(f"the suffix must be {' or '.join(suffixes)}, got {path.suffix or 'none'}", str(path))
     if not path.absolute().parent.is_dir():
         raise ProblemError(f"cannot be written: there is no folder {path.parent}", str(path))
 
