@@ -16,6 +16,7 @@ from solver.errors import (
 )
 from solver.export import load_schedule, save
 from solver.ops import FUSED, SPLIT, Op, OpKind
+from solver.pareto import pareto_front
 from solver.placement import Placement
 from solver.problem import Problem
 from solver.problem_file import load_problem
@@ -50,6 +51,7 @@ __all__ = [
     "load_problem",
     "load_schedule",
     "metrics",
+    "pareto_front",
     "save",
     "simulate",
     "solve",

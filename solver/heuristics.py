@@ -35,9 +35,10 @@ class Policy:
 def policies(problem: Problem) -> Iterator[Policy]:
     """The policies worth trying on ``problem``, the most often best first."""
     has_weights = bool(problem.exists[OpKind.W].any())
-    weights = product((0, 1), (1.0, 0.5, 0.0)) if has_weights else [(0, 1.0)]
-    for (limit, patience), gradient, lead, deepest in product(weights, (True, False), (0, 1, 2), (True, False)):
-        yield Policy(patience, lead, limit, deepest, gradient)
+    patience = (1.0, 0.5, 0.0) if has_weights else (1.0,)
+    limits = (0, 1) if has_weights else (0,)
+    for deepest, limit, gradient, wait, lead in product((True, False), limits, (True, False), patience, (0, 1, 2)):
+        yield Policy(wait, lead, limit, deepest, gradient)
 
 
 def one_at_a_time(problem: Problem) -> DeviceOrder:

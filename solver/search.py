@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from solver.background import Job
-from solver.bounds import Bound, bounds_by_value, lower_bound
+from solver.bound import Bound
+from solver.bounds import lower_bound
 from solver.errors import DeadlockError, OrderError
 from solver.goal import Goal
 from solver.heuristics import list_order, one_at_a_time, policies
+from solver.memory_bounds import ramps_by_value
 from solver.metrics import METRICS
 from solver.problem import IntArray, Problem
 from solver.result import Claim, Progress
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 SMALL = 160
 """Ops up to which CP-SAT takes the whole problem at once."""
+
+MEDIUM = 400
+"""Ops up to which CP-SAT tries the whole problem for a moment first."""
 
 LARGE = 4000
 """Ops from which the whole problem is more than CP-SAT can search."""
@@ -60,6 +65,9 @@ class Search:
         self.offer_all([one_at_a_time(self.problem)])
         if self.switches.warm_starts:
             self._list_schedules()
+            self._cyclic_schedule()
+        if SMALL < self.problem.ops <= MEDIUM:
+            self._search_all(effort=4)
         if self.problem.ops > SMALL and goal.minimize == "makespan":
             self._windows_and_relaxations()
         if self.problem.ops <= LARGE and not self.finished():
@@ -122,12 +130,27 @@ class Search:
             self.on_progress(Progress(self.seconds(), best, in_units(self.problem, self.bound.value)))
 
     def _list_schedules(self) -> None:
-        """Every policy, for at most a fifth of the time."""
-        until = self.seconds() + self.left() / 5
+        """Every policy, for at most a third of the time."""
+        until = self.seconds() + self.left() / 3
         for policy in policies(self.problem):
-            if self.finished() or self.seconds() > until:
-                break
-            self.offer_all([list_order(self.problem, policy, self.goal.rooms(self.problem))])
+            rooms = self.goal.rooms(self.problem)
+            while not self.finished() and self.seconds() < until:
+                value = self.value
+                self.offer_all([list_order(self.problem, policy, rooms)])
+                if self.goal.minimize != "peak_memory" or self.value is None or self.value == value:
+                    break
+                rooms = Goal("peak_memory", {"peak_memory": self.value - 1}).rooms(self.problem)
+
+    def _cyclic_schedule(self) -> None:
+        """Where devices run several stages, the order of a repeated pattern."""
+        if self.finished() or self.problem.routes * len(self.problem.stages) <= self.problem.devices:
+            return
+        from solver.cpsat.cyclic import cyclic_order
+        from solver.cpsat.engine import Limits
+
+        limits = Limits(self.left() / 10, 1, self.seed, effort=2)
+        order = cyclic_order(self.problem, self.goal.rooms(self.problem), limits)
+        self.offer_all([order] if order is not None else [])
 
     def _windows_and_relaxations(self) -> None:
         """Windows in one thread while relaxations raise the bound in another; one after the other with one worker."""
@@ -166,7 +189,7 @@ class Search:
         """Fewer devices than all: first the most promising one, then it with more and more neighbours."""
         if not self.switches.relaxations:
             return
-        order = [b.device for b in bounds_by_value(self.problem, self.goal) if b.device is not None]
+        order = [b.device for b in ramps_by_value(self.problem, self.goal) if b.device is not None]
         count = 1
         while count < len(order) and not self.finished() and self.seconds() < until:
             self._relax_to(tuple(sorted(order[:count])), until)
@@ -177,11 +200,13 @@ class Search:
         text = f"devices {', '.join(map(str, devices))} alone, with the delays of the others, need as long"
         self._run(devices, Bound(0, name, devices[0], text), until - self.seconds(), max(1, self.workers - 1))
 
-    def _search_all(self) -> None:
+    def _search_all(self, effort: float | None = None) -> None:
         proof = Bound(0, "search", None, "CP-SAT searched every order that could be better")
-        self._run(tuple(range(self.problem.devices)), proof, self.left(), self.workers)
+        self._run(tuple(range(self.problem.devices)), proof, self.left(), self.workers, effort)
 
-    def _run(self, devices: tuple[int, ...], proof: Bound, seconds: float, workers: int) -> None:
+    def _run(
+        self, devices: tuple[int, ...], proof: Bound, seconds: float, workers: int, effort: float | None = None
+    ) -> None:
         """CP-SAT on the ops of ``devices``: its bound is named by ``proof``, its schedules count if they are whole."""
         from solver.cpsat.engine import Limits, run
         from solver.cpsat.model import build, hint
@@ -198,7 +223,7 @@ class Search:
             self.raise_bound(replace(proof, value=bound))
             return self.finished()
 
-        outcome = run(model, Limits(seconds, workers, self.seed), watch)
+        outcome = run(model, Limits(seconds, workers, self.seed, effort), watch)
         watch(outcome.starts, self.goal.worst(self.problem) + 1 if outcome.infeasible else outcome.bound)
 
     def _horizon(self) -> int:

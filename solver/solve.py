@@ -101,7 +101,7 @@ def _result(search: Search, claims: tuple[Claim, ...]) -> Result:
 
 
 def _status(search: Search, claims: tuple[Claim, ...]) -> Status:
-    if search.best is None or claims[-1].value is None:
+    if search.best is None:
         infeasible = claims[-1].bound > search.goal.worst(search.problem)
         return Status.INFEASIBLE if infeasible else Status.UNKNOWN
     return Status.OPTIMAL if all(c.proven for c in claims) else Status.FEASIBLE
