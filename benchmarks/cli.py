@@ -15,6 +15,7 @@ import click
 COMMANDS: dict[str, tuple[str, str]] = {
     "solve": ("benchmarks.solving:solve_command", "The provably best schedule of a problem."),
     "compare": ("benchmarks.compare:compare_command", "Every hand-made schedule beside the proven optimum."),
+    "pareto": ("benchmarks.pareto:pareto_command", "What more memory buys: the front of makespan and peak memory."),
     "schedules": ("benchmarks.schedules:schedules_command", "The hand-made schedules: rule, closed form, timeline."),
     "claims": ("benchmarks.claims:claims_command", "What articles and papers claim, checked by simulation and proof."),
     "measured": ("benchmarks.measured:measured_command", "Iterations measured on real machines beside simulated ones."),
