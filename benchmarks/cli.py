@@ -21,7 +21,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "measured": ("benchmarks.measured:measured_command", "Iterations measured on real machines beside simulated ones."),
     "verify": ("benchmarks.verify:verify_command", "Judge a schedule made anywhere."),
     "sweep": ("benchmarks.sweep:sweep_command", "A grid of problems, schedules and solver settings, recorded."),
-    "table": ("benchmarks.table:table_command", "Records of a sweep as Markdown, LaTeX or CSV."),
+    "table": ("benchmarks.table:table_command", "Records of a sweep as Markdown, LaTeX, CSV or JSON."),
+    "ablation": ("benchmarks.ablation:ablation_command", "What each strengthening and each bound contributes."),
     "export": ("benchmarks.export:export_command", "A schedule as a PyTorch plan, picture, page or trace."),
     "completion": ("benchmarks.completion:completion_command", "Print a script that completes commands with Tab."),
 }

@@ -32,18 +32,21 @@ Engine = Callable[[Problem, "SolverSettings", tuple[Schedule, ...]], Outcome]
 
 
 def minbubble(problem: Problem, settings: SolverSettings, hints: tuple[Schedule, ...]) -> Outcome:
-    """``solver.solve`` with the settings' strengthenings."""
+    """``solver.solve`` with the settings' strengthenings and bounds."""
+    from benchmarks.ablation import without_bounds
+
     import_module("solver.cpsat.model")  # before the clock starts: a process's first wall time has no import in it
     import_module("solver.cpsat.engine")
-    result = solve(
-        problem,
-        minimize=settings.minimize,
-        time_limit=settings.time_limit,
-        workers=settings.workers,
-        seed=settings.seed,
-        hints=hints,
-        switches=switches_of(settings),
-    )
+    with without_bounds(settings.without):
+        result = solve(
+            problem,
+            minimize=settings.minimize,
+            time_limit=settings.time_limit,
+            workers=settings.workers,
+            seed=settings.seed,
+            hints=hints,
+            switches=switches_of(settings),
+        )
     return Outcome(result.status, result.schedule, result.lower_bound, result.gap, result.proof, result.wall_time)
 
 
@@ -54,7 +57,8 @@ def switches_of(settings: SolverSettings) -> Switches:
     from solver.cpsat.switches import Switches
 
     switches = Switches.textbook() if settings.textbook else Switches()
-    changed = dict.fromkeys(settings.without, False) | ({"warm_starts": True} if settings.start else {})
+    off = [name for name in settings.without if name in Switches.names()]
+    changed = dict.fromkeys(off, False) | ({"warm_starts": True} if settings.start else {})
     return replace(switches, **changed)
 
 
@@ -81,14 +85,15 @@ ENGINES: Mapping[str, Engine] = {"minbubble": minbubble, "zb-ilp": zero_bubble_i
 
 
 def check_settings(settings: SolverSettings) -> None:
-    """ProblemError for an engine, metric, strengthening or starting schedule that does not exist."""
+    """ProblemError for an engine, metric, strengthening, bound or starting schedule that does not exist."""
     from baselines import get
+    from benchmarks.ablation import bound_names
     from solver.cpsat.switches import Switches
 
     known = (
         ("engine", (settings.engine,), tuple(ENGINES)),
         ("minimize", settings.minimize, tuple(metrics.METRICS)),
-        ("without", settings.without, Switches.names()),
+        ("without", settings.without, (*Switches.names(), *bound_names())),
     )
     for key, names, choices in known:
         for name in names:

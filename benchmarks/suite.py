@@ -32,8 +32,8 @@ OPTIMUM = "optimum"
 class SolverSettings(BaseModel):
     """One way to look for the optimum: ``[[solver]]``.
 
-    ``engine`` is "minbubble", or a peer of ``benchmarks.peers``. ``without`` names strengthenings to switch off,
-    ``textbook`` switches off all. ``start`` is a baseline whose schedule the search starts from.
+    ``engine`` is "minbubble", or a peer of ``benchmarks.peers``. ``without`` names strengthenings and bounds to switch
+    off, ``textbook`` switches off all strengthenings. ``start`` is a baseline whose schedule the search starts from.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -38,12 +38,17 @@ def sweep_command(suite: str, output: Path | None, jobs: int | None, executor: s
 
     Exit code: 0 all is on record, 1 some tasks failed, 2 the suite or the usage is wrong.
     """
-    from benchmarks.records import RecordFile
-    from benchmarks.runner import Sweep
     from benchmarks.suite import load_suite
 
     found, tasks = load_suite(suite)
-    path = output or Path(f"{found.name}.jsonl")
+    return record_all(tasks, output or Path(f"{found.name}.jsonl"), jobs, executor)
+
+
+def record_all(tasks: Sequence[Task], path: Path, jobs: int | None = None, executor: str = "local") -> int:
+    """Run what is not on record in ``path`` yet, and say how it goes: 0 if all is there in the end, 1 if not."""
+    from benchmarks.records import RecordFile
+    from benchmarks.runner import Sweep
+
     with RecordFile(path) as file:
         _say_where_it_stands(file, tasks)
         with _display(len(tasks), sum(task.key in file.done for task in tasks)) as display:

@@ -17,7 +17,7 @@ TABLE_NAMES = (
     "ablation",
     "scaling",
 )
-TABLE_FORMATS = ("markdown", "latex", "csv")
+TABLE_FORMATS = ("markdown", "latex", "csv", "json")
 
 
 @click.command("table")
@@ -35,7 +35,7 @@ def table_command(records: Sequence[Path], name: str, layout: str, output: Path 
       zero-bubble  the Zero Bubble presets against the published bubbles
       tight-caps   makespans under tight caps: ours, peers run here, published peers
       measured     predicted against measured iterations
-      ablation     time to proof, or gap at the limit, one column a solver setting
+      ablation     time to proof, or gap at the limit, one column a problem
       scaling      time to proof, or gap at the limit, by problem size
 
     \b

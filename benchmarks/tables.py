@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -216,10 +217,12 @@ def _measured(records: Sequence[Record]) -> Iterable[dict[str, object]]:
 
 
 def _ablation(records: Sequence[Record]) -> Iterable[dict[str, object]]:
+    """A row a solver setting, all on first and all off last; a column a problem."""
+    found = sorted(optima(records), key=lambda r: (r["solver"] == "all off", r["solver"] != "all on"))
     return _pivot(
-        optima(records),
-        lambda r: {"problem": r["problem"], "placement": r["placement"], "cap": r["cap"]},
-        lambda r: str(r["solver"]),
+        found,
+        lambda r: {"solver": r["solver"]},
+        lambda r: ", ".join(str(part) for part in (r["problem"], r["placement"], r["cap"]) if part),
         effort_text,
     )
 
@@ -247,7 +250,7 @@ TABLES: Mapping[str, Table] = {
     "zero-bubble": Table(_zero_bubble, "the Zero Bubble presets against the published bubbles"),
     "tight-caps": Table(_tight_caps, "makespans under tight caps: ours, peers run here, published peers"),
     "measured": Table(_measured, "predicted against measured iterations"),
-    "ablation": Table(_ablation, "time to proof, or gap at the limit, one column a solver setting"),
+    "ablation": Table(_ablation, "time to proof, or gap at the limit, one column a problem"),
     "scaling": Table(_scaling, "time to proof, or gap at the limit, by problem size"),
 }
 """The named tables."""
@@ -285,7 +288,12 @@ def csv(frame: DataFrame) -> str:
     return str(frame.to_csv(index=False)).rstrip("\n")
 
 
-FORMATS: Mapping[str, Callable[[Any], str]] = {"markdown": markdown, "latex": latex, "csv": csv}
+def as_json(frame: DataFrame) -> str:
+    """A JSON list, one object a row."""
+    return json.dumps(frame.to_dict("records"), indent=1)
+
+
+FORMATS: Mapping[str, Callable[[Any], str]] = {"markdown": markdown, "latex": latex, "csv": csv, "json": as_json}
 """What ``--format`` takes."""
 
 

@@ -73,8 +73,11 @@ def test_placements_side_by_side():
 
 
 def test_ablation_and_scaling_show_time_or_gap():
-    (row,) = rows([record(), OPEN, NOTHING], "ablation")
-    assert (row["minbubble"], row["textbook"], row["zb-ilp"]) == ("0.05 s", "gap 17.50%", "nothing found")
+    assert rows([OPEN, NOTHING, record()], "ablation") == [
+        {"solver": "minbubble", "P4-M8, linear, 1x": "0.05 s"},
+        {"solver": "textbook", "P4-M8, linear, 1x": "gap 17.50%"},
+        {"solver": "zb-ilp", "P4-M8, linear, 1x": "nothing found"},
+    ]
     assert [r["P"] for r in rows([record(devices=8), record()], "scaling")] == [4, 8]
 
 
