@@ -79,7 +79,8 @@ def pareto_command(
 
     Each point is the least makespan in its memory, and then the least peak memory at that makespan. What is not proven
     shows what it is at least: "60 (>= 57)". Below stand the hand-made schedules of the same model, each on its own
-    placement; "above" is how much longer one is than the front in the memory it takes.
+    placement; "above" is how much longer one is than the front in the memory it takes
+    (less than nothing where it lies between two of few points).
 
     \b
     Examples:
@@ -93,7 +94,7 @@ def pareto_command(
     for path in output:
         check_output(path, SUFFIXES)
     problem = problem_at_hand(file, placement, chunks, flags)
-    with progress_line("point 1") as report:
+    with progress_line("hand-made schedules, then point 1") as report:
         found = find_front(problem, minimize, points, time_limit, workers, seed, report)
     for path in output:
         write_front(found, path)
@@ -113,9 +114,15 @@ def find_front(
     seed: int = 0,
     report: Reporter = lambda text: None,
 ) -> Front:
-    """The front of ``first`` and peak memory, and the hand-made schedules of its model; what Ctrl-C leaves of it."""
+    """The front of ``first`` and peak memory, and the hand-made schedules of its model; what Ctrl-C leaves of it.
+
+    The search starts from those made for the same stages and placement, so none of them beats a point.
+    """
     from solver.pareto import pareto_front
 
+    rows = hand_made(problem, first)
+    made = [row.schedule for row in rows if row.schedule is not None]
+    hints = [s for s in made if (s.problem.placement, s.problem.stages) == (problem.placement, problem.stages)]
     found: list[Result] = []
     interrupted = False
 
@@ -124,11 +131,11 @@ def find_front(
         report(f"point {len(found) + 1}; last: {first} {point_text(point, first)}, memory {point_text(point, SECOND)}")
 
     try:
-        pareto_front(problem, first, SECOND, time_limit, points, workers, seed, on_point=keep)
+        pareto_front(problem, first, SECOND, time_limit, points, workers, seed, on_point=keep, hints=hints)
     except KeyboardInterrupt:
         interrupted = True
     interrupted = interrupted or any(point.interrupted for point in found)
-    return Front(problem, first, undominated(found, first), hand_made(problem, first), interrupted)
+    return Front(problem, first, undominated(found, first), rows, interrupted)
 
 
 def undominated(points: Sequence[Result], first: str) -> tuple[Result, ...]:

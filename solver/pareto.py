@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 from solver.metrics import METRICS
 from solver.problem import Problem
 from solver.result import Result, Status
+from solver.schedule import DeviceOrder, Schedule
 from solver.solve import solve
 from solver.units import Number, exact
 
@@ -22,12 +23,14 @@ def pareto_front(
     seed: int = 0,
     subject_to: Mapping[str, Number] | None = None,
     on_point: Callable[[Result], None] | None = None,
+    hints: Iterable[Schedule | DeviceOrder] = (),
 ) -> list[Result]:
     """The schedules that no other beats in both metrics, least ``first`` first; each minimises (first, second).
 
     Each point must need less of ``second`` than the one before: at least one tick, and so much that about ``points``
     reach from the first point to the least ``second`` there is. ``time_limit`` is for each point; a point is proven
-    where its status is OPTIMAL. ``on_point`` is called with each as it comes. Ctrl-C ends the front where it is.
+    where its status is OPTIMAL. ``on_point`` is called with each as it comes; ``hints`` are schedules or orders that
+    each point may start from. Ctrl-C ends the front where it is.
 
     >>> from solver import Placement, Workload
     >>> problem = Workload.uniform(devices=2, microbatches=4).problem(Placement.linear(2))
@@ -35,10 +38,10 @@ def pareto_front(
     [(15, 2), (24, 1)]
     """
     front: list[Result] = []
-    limits = dict(subject_to or {})
+    limits, hints = dict(subject_to or {}), tuple(hints)
     step = METRICS[second].unit(problem) if second in METRICS else Fraction(1)
     while not (front and front[-1].interrupted):
-        result = solve(problem, (first, second), limits, time_limit, workers, seed)
+        result = solve(problem, (first, second), limits, time_limit, workers, seed, hints)
         if result.schedule is None or result.status in (Status.INFEASIBLE, Status.UNKNOWN):
             break
         front.append(result)

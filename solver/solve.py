@@ -49,13 +49,13 @@ def solve(
     """
     from solver.cpsat.switches import Switches
 
-    names = _metric_names(minimize)
+    names, hints = _metric_names(minimize), tuple(hints)
     limits = _limits(problem, subject_to or {})
     search = Search(problem, switches or Switches(), time_limit, workers or available_cores(), seed, on_progress)
     claims: list[Claim] = []
     try:
         for name in names:
-            claims.append(search.minimize(Goal(name, limits), tuple(hints) if not claims else ()))
+            claims.append(search.minimize(Goal(name, limits), hints))
             if claims[-1].value is None:
                 break
             limits = {**limits, name: claims[-1].value}

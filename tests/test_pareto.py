@@ -56,3 +56,11 @@ def test_unknown_metrics_are_named() -> None:
     for pair in (("speed", "makespan"), ("makespan", "speed"), ("makespan", "makespan")):
         with pytest.raises(ProblemError, match="minimize"):
             pareto_front(problem, *pair)
+
+
+def test_each_point_starts_from_the_hints() -> None:
+    # without time, a hint is all there is: P = 4, M = 8 at cap 4, (8 + 3) x 3
+    problem = Problem.of(Placement.linear(4), 8, [Stage.fused(1, 2)] * 4)
+    hint = pareto_front(problem, points=1)[0].schedule
+    (first, *_) = pareto_front(problem, points=2, time_limit=0, hints=[hint])
+    assert first.objective == (33, 4)
