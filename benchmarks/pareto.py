@@ -58,7 +58,7 @@ class Front:
 @click.option("--placement", type=click.Choice(PLACEMENTS), help="Where the stages run, without FILE; default linear.")
 @click.option("--chunks", type=click.IntRange(1, 1024), help="Stages a device, for looped and wave; default 2.")
 @click.option("--minimize", type=click.Choice(["makespan", "span"]), default="makespan", help="What memory buys.")
-@click.option("--points", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most about so many.")
+@click.option("--points", type=click.IntRange(1, 10_000), default=20, show_default=True, help="About so many at most.")
 @solver_options(60, "Seconds for each point.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-o", "--output", multiple=True, type=click.Path(path_type=Path), help="Also write a file; see below.")
@@ -186,7 +186,7 @@ def show_front(front: Front) -> None:
     points = [_point_cells(front, point) for point in front.points]
     show_table((*headings, Column("status"), Column("proof")), [points])
     stopped = " before Ctrl-C" if front.interrupted else ""
-    click.echo(f"\n{len(points)} points{stopped} on {front.problem.placement}; hand-made:\n")
+    click.echo(f"\n{len(points)} point{'s' * (len(points) != 1)}{stopped} on {front.problem.placement}; hand-made:\n")
     columns = Column("placement"), Column("schedule"), *headings, Column("above", True)
     made = [row for row in front.hand_made if row.schedule is not None]
     show_table(columns, [[_row_cells(front, row) for row in group] for group in by_placement(made)])

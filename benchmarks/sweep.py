@@ -38,10 +38,14 @@ def sweep_command(suite: str, output: Path | None, jobs: int | None, executor: s
 
     Exit code: 0 all is on record, 1 some tasks failed, 2 the suite or the usage is wrong.
     """
+    from benchmarks.records import read_records
     from benchmarks.suite import load_suite
 
     found, tasks = load_suite(suite)
-    return record_all(tasks, output or Path(f"{found.name}.jsonl"), jobs, executor)
+    path = output or Path(f"{found.name}.jsonl")
+    code = record_all(tasks, path, jobs, executor)
+    click.echo(f"{len(read_records([path]))} records in {path}")
+    return code
 
 
 def record_all(tasks: Sequence[Task], path: Path, jobs: int | None = None, executor: str = "local") -> int:
@@ -60,7 +64,6 @@ def record_all(tasks: Sequence[Task], path: Path, jobs: int | None = None, execu
                 raise
         for task, reason in sweep.failed:
             click.echo(f"failed: {task}: {reason}", err=True)
-        click.echo(f"{len(file.done)} records in {path}")
     return 1 if sweep.failed else 0
 
 
