@@ -33,7 +33,8 @@ class SolverSettings(BaseModel):
     """One way to look for the optimum: ``[[solver]]``.
 
     ``engine`` is "minbubble", or a peer of ``benchmarks.peers``. ``without`` names strengthenings and bounds to switch
-    off, ``textbook`` switches off all strengthenings. ``start`` is a baseline whose schedule the search starts from.
+    off, ``textbook`` switches off all strengthenings; the engine "textbook" has no bound or warm start of ours either.
+    ``start`` is a baseline whose schedule the search starts from.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
