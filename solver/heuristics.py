@@ -18,27 +18,48 @@ from solver.schedule import DeviceOrder
 class Policy:
     """The choices list scheduling leaves open.
 
+    ``admit``: how many micro-batches each stage may have between forward and gradient (None: as memory admits).
     ``patience``: a weight gradient starts if the next op arrives no earlier than this share of its duration.
-    ``lead``: a stage with r stages from it to the last admits at most lead x r micro-batches (0: as memory admits).
-    ``weight_limit``: a pending weight gradient goes before a forward once this many are pending (0: never).
-    ``deepest_first``: among forwards, the latest stage first; else the oldest micro-batch.
-    ``gradient_first``: gradients go before forwards; else forwards while memory admits them.
+    ``gradient_first``: gradients go before forwards; else forwards while they are admitted.
+    ``weight_first``: a pending weight gradient goes before a forward.
     """
 
+    admit: tuple[int, ...] | None = None
     patience: float = 1.0
-    lead: int = 0
-    weight_limit: int = 0
-    deepest_first: bool = True
     gradient_first: bool = True
+    weight_first: bool = False
 
 
-def policies(problem: Problem) -> Iterator[Policy]:
-    """The policies worth trying on ``problem``, the most often best first."""
+def policies(problem: Problem, rooms: Sequence[int | None] | None = None) -> Iterator[Policy]:
+    """The policies worth trying within ``rooms`` (default: the problem's), the most often best first."""
     has_weights = bool(problem.exists[OpKind.W].any())
-    patience = (1.0, 0.5, 0.0) if has_weights else (1.0,)
-    limits = (0, 1) if has_weights else (0,)
-    for deepest, limit, gradient, wait, lead in product((True, False), limits, (True, False), patience, (0, 1, 2)):
-        yield Policy(wait, lead, limit, deepest, gradient)
+    weights = product((False, True), (True, False)) if has_weights else [(False, True), (False, False)]
+    for weight_first, gradient_first in weights:
+        for admit, patience in product(
+            _admissions(problem, problem.room if rooms is None else rooms), (1.0, 0.5, 0.0) if has_weights else (1.0,)
+        ):
+            yield Policy(admit, patience, gradient_first, weight_first)
+
+
+def _admissions(problem: Problem, rooms: Sequence[int | None]) -> list[tuple[int, ...] | None]:
+    """As memory admits; 1F1B's and twice that; and memory shared out among a device's stages in that proportion."""
+    stages = len(problem.stages)
+    found: list[tuple[int, ...] | None] = [None, *(tuple(n * (stages - s) for s in range(stages)) for n in (1, 2))]
+    share = _fair_share(problem, rooms)
+    for factor, extra in ((1, 0.5), (0.9, 0.99), (1.1, 0.5), (1, 0.25), (1, 0.75), (1, 0), (1.1, 0)) if share else ():
+        found.append(tuple(max(1, int(share * factor * (stages - s) + extra)) for s in range(stages)))
+    return list(dict.fromkeys(found))
+
+
+def _fair_share(problem: Problem, rooms: Sequence[int | None]) -> float:
+    """The multiple of 1F1B's micro-batches in flight, S - s at stage s, that fits every device; 0 without caps."""
+    shares = []
+    for device, room in enumerate(rooms):
+        mine = [h for h in problem.holds if h.opens == OpKind.F and device in problem.device[:, h.stage]]
+        whole = sum(h.size * (len(problem.stages) - h.stage) for h in mine)
+        if room is not None and whole:
+            shares.append(room / whole)
+    return min(shares, default=0)
 
 
 def one_at_a_time(problem: Problem) -> DeviceOrder:
@@ -145,7 +166,7 @@ class _Dispatcher:
         arrival = None
         for stream in self.devices[device]:
             ready = stream.ready_at()
-            if ready is None or (stream.kind == OpKind.F and not self._leads(stream)):
+            if ready is None or (stream.kind == OpKind.F and not self._admitted(stream)):
                 continue
             if stream.kind == OpKind.W:
                 weights.append(stream)
@@ -163,8 +184,7 @@ class _Dispatcher:
         policy = self.policy
         if gradients and (policy.gradient_first or not forwards):
             return min(gradients, key=self._turn)
-        pending = sum(self.gradients[w.stage, w.micros].next - w.next for w in weights)
-        if forwards and not (weights and 0 < policy.weight_limit <= pending):
+        if forwards and not (weights and policy.weight_first):
             return min(forwards, key=self._turn)
         if weights:
             weight = min(weights, key=self._turn)
@@ -172,12 +192,11 @@ class _Dispatcher:
                 return weight
         return None
 
-    def _leads(self, stream: _Stream) -> bool:
+    def _admitted(self, stream: _Stream) -> bool:
         """Whether the policy lets one more micro-batch into the stage."""
-        begun = stream.next - self.gradients[stream.stage, stream.micros].next
-        limit = self.policy.lead * (len(self.problem.stages) - stream.stage)
-        return not limit or begun < limit
+        admit, begun = self.policy.admit, stream.next - self.gradients[stream.stage, stream.micros].next
+        return admit is None or begun < admit[stream.stage]
 
     def _turn(self, stream: _Stream) -> tuple[int, int]:
-        micro = stream.micros[stream.next]
-        return (-stream.depth, micro) if self.policy.deepest_first else (micro, -stream.depth)
+        """The latest stage first, then the oldest micro-batch."""
+        return -stream.depth, stream.micros[stream.next]

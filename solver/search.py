@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from solver.background import Job
@@ -57,22 +58,31 @@ class Search:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def minimize(self, goal: Goal, hints: Sequence[Schedule | DeviceOrder]) -> Claim:
-        """Bound, warm starts, and stop where they meet; else search windows and devices, then everything."""
+        """The best schedule of a goal, as far as time and Ctrl-C let; once interrupted, only what is there counts."""
         self.goal, self.value = goal, None
         self.bound = lower_bound(self.problem, goal)
-        self.offer_all([self.best] if self.best is not None else [])
-        self.offer_all(hints)
-        self.offer_all([one_at_a_time(self.problem)])
-        if self.switches.warm_starts:
+        try:
+            self.offer_all([self.best] if self.best is not None else [])
+            self._phases(hints)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self.stop()
+        return self.claim()
+
+    def _phases(self, hints: Sequence[Schedule | DeviceOrder]) -> None:
+        """Warm starts, and stop where they meet the bound; else search windows and devices, then everything."""
+        self.offer_all([*hints, one_at_a_time(self.problem)])
+        if self.switches.warm_starts and not self.finished():
             self._list_schedules()
-            self._cyclic_schedule()
-        if SMALL < self.problem.ops <= MEDIUM:
+        if not self.finished():
+            # Loading the search in a thread of its own: Ctrl-C in the middle of its import would be an ImportError.
+            Job(lambda: import_module("solver.cpsat.lns")).wait(self.stop)
+        if SMALL < self.problem.ops <= MEDIUM and not self.finished():
             self._search_all(effort=4)
-        if self.problem.ops > SMALL and goal.minimize == "makespan":
+        if self.problem.ops > SMALL and self.goal.minimize == "makespan" and not self.finished():
             self._windows_and_relaxations()
         if self.problem.ops <= LARGE and not self.finished():
             self._search_all()
-        return self.claim()
 
     def claim(self) -> Claim:
         """What is known now."""
@@ -132,25 +142,14 @@ class Search:
     def _list_schedules(self) -> None:
         """Every policy, for at most a third of the time."""
         until = self.seconds() + self.left() / 3
-        for policy in policies(self.problem):
-            rooms = self.goal.rooms(self.problem)
+        rooms = self.goal.rooms(self.problem)
+        for policy in policies(self.problem, rooms):
             while not self.finished() and self.seconds() < until:
                 value = self.value
                 self.offer_all([list_order(self.problem, policy, rooms)])
                 if self.goal.minimize != "peak_memory" or self.value is None or self.value == value:
                     break
                 rooms = Goal("peak_memory", {"peak_memory": self.value - 1}).rooms(self.problem)
-
-    def _cyclic_schedule(self) -> None:
-        """Where devices run several stages, the order of a repeated pattern."""
-        if self.finished() or self.problem.routes * len(self.problem.stages) <= self.problem.devices:
-            return
-        from solver.cpsat.cyclic import cyclic_order
-        from solver.cpsat.engine import Limits
-
-        limits = Limits(self.left() / 10, 1, self.seed, effort=2)
-        order = cyclic_order(self.problem, self.goal.rooms(self.problem), limits)
-        self.offer_all([order] if order is not None else [])
 
     def _windows_and_relaxations(self) -> None:
         """Windows in one thread while relaxations raise the bound in another; one after the other with one worker."""

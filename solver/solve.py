@@ -53,15 +53,12 @@ def solve(
     limits = _limits(problem, subject_to or {})
     search = Search(problem, switches or Switches(), time_limit, workers or available_cores(), seed, on_progress)
     claims: list[Claim] = []
-    try:
-        for name in names:
-            claims.append(search.minimize(Goal(name, limits), hints))
-            if claims[-1].value is None:
-                break
-            limits = {**limits, name: claims[-1].value}
-    except KeyboardInterrupt:
-        search.interrupted = True
-        claims.append(search.claim())
+    for name in names:
+        goal = Goal(name, limits)
+        claims.append(search.minimize(goal, hints if not claims else ()))
+        if claims[-1].value is None:
+            break
+        limits = {**limits, name: claims[-1].value}
     return _result(search, tuple(claims))
 
 
