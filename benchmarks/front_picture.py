@@ -45,16 +45,17 @@ def front_figure(front: Iterable[FrontPoint], places: Sequence[Place], metric: s
 
     from solver.export.pareto import draw_pareto
 
+    points = list(front)
     figure = Figure(figsize=(8, 5), layout="constrained")
     canvas = FigureCanvasAgg(figure)
     ax = figure.subplots()
-    draw_pareto(ax, front, {})
+    draw_pareto(ax, points, {})
     _draw_markers(ax, places)
     ax.set(xlabel="peak memory", ylabel=metric)
     ax.set_title(title, parse_math=False)
     ax.legend(fontsize=7, frameon=False)
     figure.draw(canvas.get_renderer())  # type: ignore[no-untyped-call] # only now is it known where everything is
-    _draw_names(ax, places)
+    _draw_names(ax, places, [_around(ax, (float(p.x), float(p.y))) for p in points])
     return figure
 
 
@@ -68,12 +69,12 @@ def _draw_markers(ax: Axes, places: Sequence[Place]) -> None:
         line.set(markersize=6, markerfacecolor="none", markeredgewidth=1.3)
 
 
-def _draw_names(ax: Axes, places: Sequence[Place]) -> None:
-    """A label a place, each where it covers no other label and no marker, if there is such a spot."""
+def _draw_names(ax: Axes, places: Sequence[Place], points: Sequence[Bbox]) -> None:
+    """A label a place, each where it covers no other label, marker or point, if there is such a spot."""
     names: dict[tuple[float, float], list[str]] = {}
     for place in places:
         names.setdefault((float(place.memory), float(place.value)), []).append(place.name)
-    taken = [_around(ax, point) for point in names]
+    taken = [*points, *(_around(ax, place) for place in names)]
     for point in sorted(names, key=lambda at: (at[0], -at[1])):
         taken.append(_place(ax, ", ".join(names[point]), point, taken))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,10 @@ class Front:
         """Whether the schedule runs on the front's own placement."""
         return row.schedule is not None and row.schedule.problem.placement == self.problem.placement
 
+    def fits(self, row: Row) -> bool:
+        """Whether it is of the front's own stages too, so that the front's search may start from it."""
+        return self.is_at_home(row) and row.judged.problem.stages == self.problem.stages
+
     def above(self, row: Row) -> float | None:
         """How much longer the schedule is than the front in the same memory; None where that cannot be said."""
         if not self.is_at_home(row) or row.over_cap:
@@ -79,8 +83,7 @@ def pareto_command(
 
     Each point is the least makespan in its memory, and then the least peak memory at that makespan. What is not proven
     shows what it is at least: "60 (>= 57)". Below stand the hand-made schedules of the same model, each on its own
-    placement; "above" is how much longer one is than the front in the memory it takes
-    (less than nothing where it lies between two of few points).
+    placement; "above" is how much longer one is than the front in the memory it takes.
 
     \b
     Examples:
@@ -116,13 +119,14 @@ def find_front(
 ) -> Front:
     """The front of ``first`` and peak memory, and the hand-made schedules of its model; what Ctrl-C leaves of it.
 
-    The search starts from those made for the same stages and placement, so none of them beats a point.
+    The search starts from those made for the same stages and placement. Those that lie between two points add one, so
+    that none of them beats the front.
     """
+    from solver import solve
     from solver.pareto import pareto_front
 
-    rows = hand_made(problem, first)
-    made = [row.schedule for row in rows if row.schedule is not None]
-    hints = [s for s in made if (s.problem.placement, s.problem.stages) == (problem.placement, problem.stages)]
+    front = Front(problem, first, (), hand_made(problem, first))
+    hints = [row.schedule for row in front.hand_made if row.schedule is not None and front.fits(row)]
     found: list[Result] = []
     interrupted = False
 
@@ -132,14 +136,25 @@ def find_front(
 
     try:
         pareto_front(problem, first, SECOND, time_limit, points, workers, seed, on_point=keep, hints=hints)
+        for memory in memories_between(replace(front, points=tuple(found))):
+            keep(solve(problem, (first, SECOND), {SECOND: memory}, time_limit, workers, seed, hints))
     except KeyboardInterrupt:
         interrupted = True
     interrupted = interrupted or any(point.interrupted for point in found)
-    return Front(problem, first, undominated(found, first), rows, interrupted)
+    return replace(front, points=undominated(found, first), interrupted=interrupted)
+
+
+def memories_between(front: Front) -> list[Fraction]:
+    """Peak memory of the hand-made schedules that beat the front, as they lie between two of its points."""
+    if not front.points or front.points[-1].interrupted:
+        return []
+    ahead = [row for row in front.hand_made if front.fits(row) and (front.above(row) or 0) < 0]
+    return sorted({largest_peak(row) for row in ahead}, reverse=True)
 
 
 def undominated(points: Sequence[Result], first: str) -> tuple[Result, ...]:
-    """Without points that a later one, of less memory, matches in ``first``: of those the time limit cut something."""
+    """By falling memory, without points that one of no more memory matches in ``first``: the time limit cut those."""
+    points = sorted(points, key=lambda point: (-_known(point.value(SECOND)), -_known(point.value(first))))
     values = [_known(point.value(first)) for point in points]
     return tuple(point for i, point in enumerate(points) if all(values[i] < later for later in values[i + 1 :]))
 
