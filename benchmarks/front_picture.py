@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from solver.export.pareto import FrontPoint
 
 MARKERS = "x^vsD*P"
+WIDE = 4
+"""How many times the least the largest value is, for a logarithmic axis."""
+
 NEAR = [(6, 4), (6, -10), (-6, 4), (-6, -10)]
 FAR = [(x, y) for y, x in product((22, -28, 40, -46, 58, -64, 76, -82), (16, -16, 60, -60))]
 """Where a name may stand, in points from its marker; left of it where the first number is negative."""
@@ -52,11 +55,24 @@ def front_figure(front: Iterable[FrontPoint], places: Sequence[Place], metric: s
     draw_pareto(ax, points, {})
     _draw_markers(ax, places)
     ax.set(xlabel="peak memory", ylabel=metric)
+    _spread(ax, [*(float(p.y) for p in points), *(float(place.value) for place in places)])
     ax.set_title(title, parse_math=False)
     ax.legend(fontsize=7, frameon=False)
     figure.draw(canvas.get_renderer())  # type: ignore[no-untyped-call] # only now is it known where everything is
     _draw_names(ax, places, [_around(ax, (float(p.x), float(p.y))) for p in points])
     return figure
+
+
+def _spread(ax: Axes, values: Sequence[float]) -> None:
+    """A logarithmic axis where one slow schedule would press the others together."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    if not values or min(values) <= 0 or max(values) < WIDE * min(values):
+        return
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 4, 6, 8)))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.9g}"))
 
 
 def _draw_markers(ax: Axes, places: Sequence[Place]) -> None:

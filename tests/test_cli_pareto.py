@@ -138,6 +138,12 @@ def test_every_schedule_is_in_the_picture_and_no_name_covers_another():
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
+@pytest.mark.parametrize(("slowest", "scale"), [(39, "linear"), (40, "log")])
+def test_one_slow_schedule_does_not_press_the_others_together(slowest, scale):
+    places = [Place("a", "linear", Fraction(4), Fraction(10)), Place("b", "linear", Fraction(1), Fraction(slowest))]
+    assert front_figure([], places, "makespan", "").axes[0].get_yscale() == scale
+
+
 def test_no_point_is_exit_code_1(minbubble, monkeypatch):
     problem = Workload.uniform(devices=2, microbatches=2).problem(Placement.linear(2))
     empty = Front(problem, "makespan", ())
