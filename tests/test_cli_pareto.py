@@ -14,6 +14,7 @@ import pytest
 from benchmarks.front_picture import Place, front_figure
 from benchmarks.pareto import Front, find_front, front_points, memories_between, point_text, undominated
 from solver import Placement, Status, Workload, pareto_front, solve
+from solver.export.pareto import FrontPoint
 from tests.test_cli import drain, started
 
 SMALL = ("--devices", 2, "--microbatches", 4)
@@ -141,7 +142,7 @@ def test_every_schedule_is_in_the_picture_and_no_name_covers_another():
 @pytest.mark.parametrize(("slowest", "scale"), [(39, "linear"), (40, "log")])
 def test_one_slow_schedule_does_not_press_the_others_together(slowest, scale):
     places = [Place("a", "linear", Fraction(4), Fraction(10)), Place("b", "linear", Fraction(1), Fraction(slowest))]
-    assert front_figure([], places, "makespan", "").axes[0].get_yscale() == scale
+    assert front_figure([FrontPoint(4, 10)], places, "makespan", "").axes[0].get_yscale() == scale
 
 
 def test_no_point_is_exit_code_1(minbubble, monkeypatch):
