@@ -48,7 +48,9 @@ def exact(value: object, key: str = "value") -> Fraction:
 
 def _fraction(value: int | float | str | Decimal | Rational) -> Fraction:
     """OverflowError for a number of too many digits, ValueError or ArithmeticError for none at all."""
-    if isinstance(value, Rational):
+    if isinstance(value, Fraction) and type(value.numerator) is type(value.denominator) is int:
+        number = value  # the same object: equal problems then compare by identity
+    elif isinstance(value, Rational):
         number = Fraction(int(value.numerator), int(value.denominator))  # numpy's integers too
     elif isinstance(value, str) and not (value.isascii() and "_" not in value):
         raise ValueError(value)
