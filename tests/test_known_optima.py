@@ -129,7 +129,6 @@ def test_looped_eight_devices(cap: int) -> None:
     assert proven(problem, seconds=120).makespan == 117
 
 
-@pytest.mark.slow
 def test_the_one_and_a_half_billion_preset_at_1f1bs_memory() -> None:
     # Zero Bubble's profiled times (2401.10241), µs: a micro-batch holds 34h + 5as, of which W frees 32h.
     h, a, s = 2304, 24, 1024
