@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,10 @@ SMALL = 160
 MEDIUM = 400
 """Ops up to which CP-SAT tries the whole problem for a moment first."""
 
-LARGE = 4000
+LARGE = 1500
+"""Ops up to which the search of the whole problem gets most of the time, not the windows."""
+
+HUGE = 4000
 """Ops from which the whole problem is more than CP-SAT can search."""
 
 PATIENCE = 60
@@ -81,7 +85,7 @@ class Search:
             self._search_all(effort=4)
         if self.problem.ops > SMALL and self.goal.minimize == "makespan" and not self.finished():
             self._windows_and_relaxations()
-        if self.problem.ops <= LARGE and not self.finished():
+        if self.problem.ops <= HUGE and not self.finished():
             self._search_all()
 
     def claim(self) -> Claim:
@@ -152,52 +156,55 @@ class Search:
                 rooms = Goal("peak_memory", {"peak_memory": self.value - 1}).rooms(self.problem)
 
     def _windows_and_relaxations(self) -> None:
-        """Windows in one thread while relaxations raise the bound in another; one after the other with one worker."""
-        until = self.seconds() + self.left() * (0.4 if self.problem.ops <= LARGE else 1)
+        """Windows in threads while relaxations raise the bound; one after the other with one worker."""
+        until = self.seconds() + self.left() * (
+            0.4 if self.problem.ops <= LARGE else 0.8 if self.problem.ops <= HUGE else 1
+        )
         if self.workers == 1:
-            self._improve(until)
             self._relax(until)
+            self._improve(until, 0)
             return
-        windows = Job(lambda: self._improve(until))
+        jobs = [Job(partial(self._improve, until, number)) for number in range(1, self.workers)]
         try:
             self._relax(until)
+            jobs.append(Job(partial(self._improve, until, 0)))
         except BaseException:
             self.stop()
             raise
         finally:
-            windows.wait(self.stop)
+            for job in jobs:
+                job.wait(self.stop)
 
-    def _improve(self, until: float) -> None:
+    def _improve(self, until: float, number: int) -> None:
         """Search windows of the best schedule again until too many in a row bring nothing."""
         if not self.switches.neighbourhoods or self.best is None or not _takes_time(self.problem):
             return
         from solver.cpsat.lns import Improver
         from solver.cpsat.neighbourhoods import Layout
 
-        improver = Improver(Layout(self.problem, self.goal.rooms(self.problem)), self.seed)
-        current, fruitless = self.best, 0
+        improver = Improver(Layout(self.problem, self.goal.rooms(self.problem)), self.seed + number)
+        current, length, fruitless = self.best, self.value or 0, 0
         while fruitless < PATIENCE and self.seconds() < until and not self.finished():
-            value = self.value or 0
-            found = improver.step(current, METRICS["makespan"].ticks(current), until - self.seconds())
+            if self.value is not None and self.value < length:
+                current, length, fruitless = self.best, self.value, 0
+            found = improver.step(current, length, until - self.seconds())
+            fruitless += 1
             if found is not None:
                 current = found
                 self.offer(found)
-            fruitless = 0 if self.value is not None and self.value < value else fruitless + 1
 
     def _relax(self, until: float) -> None:
-        """Fewer devices than all: first the most promising one, then it with more and more neighbours."""
+        """The device whose memory makes it wait longest, alone, then with the next ones, for a moment each."""
         if not self.switches.relaxations:
             return
         order = [b.device for b in ramps_by_value(self.problem, self.goal) if b.device is not None]
-        count = 1
-        while count < len(order) and not self.finished() and self.seconds() < until:
-            self._relax_to(tuple(sorted(order[:count])), until)
-            count *= 2
-
-    def _relax_to(self, devices: tuple[int, ...], until: float) -> None:
-        name = "one-device relaxation" if len(devices) == 1 else f"{len(devices)}-device relaxation"
-        text = f"devices {', '.join(map(str, devices))} alone, with the delays of the others, need as long"
-        self._run(devices, Bound(0, name, devices[0], text), until - self.seconds(), max(1, self.workers - 1))
+        for count in (1, 2, 4):
+            if count >= len(order) or self.finished() or self.seconds() > until:
+                break
+            devices = tuple(sorted(order[:count]))
+            name = "one-device relaxation" if count == 1 else f"{count}-device relaxation"
+            text = f"devices {', '.join(map(str, devices))} alone, with the delays of the others, need as long"
+            self._run(devices, Bound(0, name, devices[0], text), until - self.seconds(), 1, effort=4)
 
     def _search_all(self, effort: float | None = None) -> None:
         proof = Bound(0, "search", None, "CP-SAT searched every order that could be better")

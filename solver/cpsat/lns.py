@@ -22,7 +22,7 @@ class Improver:
 
     layout: Layout
     seed: int
-    size: float = 90
+    size: float = 120
     around: Neighbourhood | None = None
     rng: random.Random = field(init=False)
 
