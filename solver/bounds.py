@@ -81,13 +81,16 @@ def one_microbatch_memory(problem: Problem, goal: Goal) -> Bound:
 def memory_for_makespan(problem: Problem, goal: Goal) -> Bound:
     """For peak memory under a limit on makespan or span: with less, that metric's own bound is over its limit.
 
-    Valid as those bounds do not fall when memory shrinks; the least memory they admit is found by bisection.
+    Valid as those bounds do not fall when memory shrinks; the least memory they admit is found by bisection, to a tick
+    unless the problem is large.
     """
     least, most = int(problem.static.max()), Goal("peak_memory").worst(problem)
     tightest = ""
     for metric in sorted({"makespan", "span"} & goal.at_most.keys()):
         low, high = least, most
-        while low < high:
+        for _ in range(STEPS if problem.ops > MANY_OPS else most.bit_length()):
+            if low >= high:
+                break
             middle = (low + high) // 2
             aim = Goal(metric, {**goal.at_most, "peak_memory": middle})
             fits = max(rule(problem, aim).value for rule in BOUNDS[metric]) <= goal.at_most[metric]
@@ -103,6 +106,9 @@ def _least_hold(problem: Problem, stage: int) -> int:
     opened = [h for h in problem.holds if h.stage == stage and problem.duration[h.opens, stage] > 0]
     return max((sum(h.size for h in opened if h.opens == kind) for kind in {h.opens for h in opened}), default=0)
 
+
+MANY_OPS, STEPS = 2000, 6
+"""From so many ops a bound takes so long that a bisection gets few steps."""
 
 BOUNDS: Mapping[str, tuple[BoundRule, ...]] = {
     "makespan": (critical_path, device_load, memory_ramp, memory_rounds),

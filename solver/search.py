@@ -81,12 +81,13 @@ class Search:
         if not self.finished():
             # Loading the search in a thread of its own: Ctrl-C in the middle of its import would be an ImportError.
             Job(lambda: import_module("solver.cpsat.lns")).wait(self.stop)
-        if SMALL < self.problem.ops <= MEDIUM and not self.finished():
-            self._search_all(effort=4)
+        if self.problem.ops <= MEDIUM:
+            self._relax(self.time_limit, counts=(1,))
+            self._search_all(workers=1, effort=20 if self.problem.ops <= SMALL else 4)
         if self.problem.ops > SMALL and self.goal.minimize == "makespan" and not self.finished():
             self._windows_and_relaxations()
-        if self.problem.ops <= HUGE and not self.finished():
-            self._search_all()
+        if self.problem.ops <= HUGE:
+            self._search_all(self.workers)
 
     def claim(self) -> Claim:
         """What is known now."""
@@ -157,9 +158,8 @@ class Search:
 
     def _windows_and_relaxations(self) -> None:
         """Windows in threads while relaxations raise the bound; one after the other with one worker."""
-        until = self.seconds() + self.left() * (
-            0.4 if self.problem.ops <= LARGE else 0.8 if self.problem.ops <= HUGE else 1
-        )
+        share = 0.4 if self.problem.ops <= LARGE else 0.8 if self.problem.ops <= HUGE else 1
+        until = self.seconds() + self.left() * share
         if self.workers == 1:
             self._relax(until)
             self._improve(until, 0)
@@ -193,12 +193,12 @@ class Search:
                 current = found
                 self.offer(found)
 
-    def _relax(self, until: float) -> None:
+    def _relax(self, until: float, counts: Sequence[int] = (1, 2, 4)) -> None:
         """The device whose memory makes it wait longest, alone, then with the next ones, for a moment each."""
-        if not self.switches.relaxations:
+        if not self.switches.relaxations or self.goal.minimize == "peak_memory":
             return
         order = [b.device for b in ramps_by_value(self.problem, self.goal) if b.device is not None]
-        for count in (1, 2, 4):
+        for count in counts:
             if count >= len(order) or self.finished() or self.seconds() > until:
                 break
             devices = tuple(sorted(order[:count]))
@@ -206,9 +206,10 @@ class Search:
             text = f"devices {', '.join(map(str, devices))} alone, with the delays of the others, need as long"
             self._run(devices, Bound(0, name, devices[0], text), until - self.seconds(), 1, effort=4)
 
-    def _search_all(self, effort: float | None = None) -> None:
-        proof = Bound(0, "search", None, "CP-SAT searched every order that could be better")
-        self._run(tuple(range(self.problem.devices)), proof, self.left(), self.workers, effort)
+    def _search_all(self, workers: int, effort: float | None = None) -> None:
+        if not self.finished():
+            proof = Bound(0, "search", None, "CP-SAT searched every order that could be better")
+            self._run(tuple(range(self.problem.devices)), proof, self.left(), workers, effort)
 
     def _run(
         self, devices: tuple[int, ...], proof: Bound, seconds: float, workers: int, effort: float | None = None
