@@ -160,14 +160,15 @@ def _zero_bubble(records: Sequence[Record]) -> Iterable[dict[str, object]]:
             rule = ("zb-heuristic" if cap else name, cap or "none")
             here = [r for r in hand_made(mine) if (r["schedule"], r["cap"]) == rule]
             best = [r for r in optima(mine) if cap and r["cap"] == cap and r["settings"]["minimize"][0] == "span"]
-            if here or best:
+            least = min(best, key=lambda r: Fraction(str(r["span"])), default=None)
+            if here or least:
                 yield {
                     "model": model,
                     "schedule": name,
                     "published": f"{bubble:.4f}",
                     "simulated here": f"{here[0]['bubble_ratio_span']:.4f}" if here else None,
-                    "least span": f"{best[0]['bubble_ratio_span']:.4f}" if best else None,
-                    "at least": _bubble_at(best[0]) if best else None,
+                    "least span": f"{least['bubble_ratio_span']:.4f}" if least else None,
+                    "at least": max(map(_bubble_at, best), default=None),
                 }
 
 
