@@ -31,7 +31,6 @@ def build(
     memory_stays_within_room(v)
     if switches.microbatch_order:
         equal_microbatches_run_in_order(v)
-    if switches.microbatch_order and switches.memory_precedences:
         full_memory_delays_forwards(v)
     for name in {goal.minimize, *goal.at_most} - ({"peak_memory"} - {goal.minimize}):
         v.metric[name] = OBJECTIVES[name](v)

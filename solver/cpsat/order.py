@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
+from solver.cpsat.strengthen import delayed_forwards
 from solver.cpsat.variables import Key, Variables
 from solver.graph import longest_paths
+from solver.ops import OpKind
 
 Literal = cp_model.IntVar | int
 """A Boolean variable, or 0 or 1 where the dependencies decide."""
@@ -23,6 +25,7 @@ class OrderLiterals:
 
     v: Variables
     known: dict[tuple[Key, Key], Literal] = field(default_factory=dict)
+    delays: dict[tuple[int, int], dict[OpKind, int]] = field(default_factory=dict)
 
     def before(self, x: Key, o: Key) -> Literal:
         """The literal of a pair."""
@@ -40,7 +43,15 @@ class OrderLiterals:
                 return int(x != o)
             if m >= n and x[:2] in longest_paths(problem, o[:2]):
                 return 0
+            waits = self._delays(o[1], n % problem.routes).get(x[0]) if o[0] == OpKind.F else None
+            if waits is not None and x[1] == o[1] and n - m >= waits * problem.routes:
+                return 1
         return self._literal(x, o)
+
+    def _delays(self, stage: int, route: int) -> dict[OpKind, int]:
+        if (stage, route) not in self.delays:
+            self.delays[stage, route] = delayed_forwards(self.v, stage, route)
+        return self.delays[stage, route]
 
     def _literal(self, x: Key, o: Key) -> cp_model.IntVar:
         model, starts = self.v.model, self.v.starts

@@ -20,27 +20,29 @@ def equal_microbatches_run_in_order(v: Variables) -> None:
 
 
 def full_memory_delays_forwards(v: Variables) -> None:
-    """start of F(m + k + 1) >= end of what frees micro-batch m, for each stage and route alone.
+    """start of F(m + n) >= end of what frees micro-batch m, with n from ``delayed_forwards``."""
+    problem = v.problem
+    for route, stages in enumerate(problem.placement.routes):
+        mine = range(route, problem.microbatches, problem.routes)
+        for stage in (s for s, device in enumerate(stages) if device in v.devices):
+            for closes, distance in delayed_forwards(v, stage, route).items():
+                for m, later in zip(mine, mine[distance:], strict=False):
+                    v.model.add(v.starts[OpKind.F, stage, later] >= v.end(closes, stage, m))
+
+
+def delayed_forwards(v: Variables, stage: int, route: int) -> dict[OpKind, int]:
+    """For each kind that frees memory, how many micro-batches of the route later a forward must wait for its end.
 
     If m's ``closes`` had not ended when F(m + k + 1) starts, then, in order, neither had that of the k after m: k + 1
     micro-batches would each keep what is freed at ``closes`` or later, beside all that F(m + k + 1) opens.
     """
-    for route, stages in enumerate(v.problem.placement.routes):
-        for stage, device in enumerate(stages):
-            if device in v.devices:
-                _delay_forwards(v, stage, route)
-
-
-def _delay_forwards(v: Variables, stage: int, route: int) -> None:
     problem = v.problem
     room = v.goal.rooms(problem)[int(problem.device[route, stage])]
     opened = [h for h in problem.holds if h.stage == stage and h.opens == OpKind.F]
-    mine = range(route, problem.microbatches, problem.routes)
     # A hold whose round trip takes no time may hold nothing.
     first = sum(h.size for h in opened if round_trip(problem, *h[:3])[route] > 0)
-    if room is None or room < first:
-        return
-    for closes in {h.closes for h in opened}:
-        kept = sum(h.size for h in opened if h.closes >= closes)  # kinds are numbered in order of time
-        for m, later in zip(mine, mine[(room - first) // kept + 1 :], strict=False):
-            v.model.add(v.starts[OpKind.F, stage, later] >= v.end(closes, stage, m))
+    if room is None or room < first or not v.switches.memory_precedences:
+        return {}
+    # Kinds are numbered in order of time.
+    kept = {h.closes: sum(other.size for other in opened if other.closes >= h.closes) for h in opened}
+    return {closes: (room - first) // size + 1 for closes, size in kept.items()}
