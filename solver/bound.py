@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solver.problem import Problem
+from solver.units import to_json
 
 
 @dataclass(frozen=True)
@@ -24,4 +25,4 @@ def by_value(bound: Bound) -> int:
 
 def in_time(problem: Problem, ticks: int) -> str:
     """Time ticks in words."""
-    return str(problem.in_time(ticks))
+    return str(to_json(problem.in_time(ticks)))

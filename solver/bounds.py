@@ -12,6 +12,7 @@ from solver.graph import heads, tails
 from solver.memory_bounds import memory_ramp, memory_rounds
 from solver.metrics import busy_ticks
 from solver.problem import Problem
+from solver.units import to_json
 
 BoundRule = Callable[[Problem, Goal], Bound]
 
@@ -74,7 +75,7 @@ def one_microbatch_memory(problem: Problem, goal: Goal) -> Bound:
             if r < problem.microbatches:
                 most[device] = max(most[device], problem.static[device] + _least_hold(problem, s))
     device = int(most.argmax())
-    text = f"device {device} holds {problem.in_memory(most[device])} with one micro-batch alone"
+    text = f"device {device} holds {to_json(problem.in_memory(most[device]))} with one micro-batch alone"
     return Bound(int(most[device]), "one micro-batch", device, text)
 
 
@@ -97,8 +98,9 @@ def memory_for_makespan(problem: Problem, goal: Goal) -> Bound:
             low, high = (low, middle) if fits else (middle + 1, high)
         if low > least:
             least, tightest = low, metric
-    text = f"with less than {problem.in_memory(least)} on some device, {tightest or 'makespan'} is over its limit"
-    return Bound(least, "memory for " + (tightest or "makespan"), None, text)
+    metric = tightest or "makespan"
+    text = f"with less than {to_json(problem.in_memory(least))} on some device, {metric} is over its limit"
+    return Bound(least, f"memory for {metric}", None, text)
 
 
 def _least_hold(problem: Problem, stage: int) -> int:

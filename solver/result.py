@@ -9,6 +9,7 @@ from fractions import Fraction
 from solver.metrics import METRICS
 from solver.problem import Problem
 from solver.schedule import Schedule
+from solver.units import to_json
 
 
 class Status(StrEnum):
@@ -111,10 +112,10 @@ class Result:
 
     def _explain(self, claim: Claim) -> str:
         in_units = METRICS[claim.metric].in_units
-        bound = in_units(self.problem, claim.bound)
+        bound = to_json(in_units(self.problem, claim.bound))
         if claim.value is None:
             return f"No schedule was found; {claim.metric} cannot be below {bound}: {claim.sentence}."
-        value = in_units(self.problem, claim.value)
+        value = to_json(in_units(self.problem, claim.value))
         if claim.proven:
             return f"{claim.metric} {value} is optimal: {claim.sentence}."
         return f"{claim.metric} {value}; the optimum is at least {bound}, {claim.gap:.2%} less: {claim.sentence}."
