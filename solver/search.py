@@ -43,6 +43,9 @@ PATIENCE = 60
 """Windows without a better schedule after which the whole problem is searched instead."""
 
 
+NOTHING = Bound(0, "none", None, "nothing is known yet")
+
+
 @dataclass
 class Search:
     """The best schedule and bound so far; whatever interrupts a phase leaves them whole."""
@@ -57,14 +60,14 @@ class Search:
     goal: Goal = field(default_factory=Goal)
     best: Schedule | None = None
     value: int | None = None
-    bound: Bound = field(default_factory=lambda: Bound(0, "none", None, "nothing is known yet"))
+    bound: Bound = field(default_factory=lambda: NOTHING)
     interrupted: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def minimize(self, goal: Goal, hints: Sequence[Schedule | DeviceOrder]) -> Claim:
         """The best schedule of a goal, as far as time and Ctrl-C let; once interrupted, only what is there counts."""
         self.goal, self.value = goal, None
-        self.bound = lower_bound(self.problem, goal)
+        self.bound = lower_bound(self.problem, goal) if self.switches.bounds else NOTHING
         try:
             self.offer_all([self.best] if self.best is not None else [])
             self._phases(hints)
@@ -219,8 +222,7 @@ class Search:
         from solver.cpsat.model import build, hint
 
         whole = len(devices) == self.problem.devices
-        floor = self.bound.value if self.switches.bounds else 0
-        model = build(self.problem, self.goal, self.switches, self._horizon(), floor, devices)
+        model = build(self.problem, self.goal, self.switches, self._horizon(), self.bound.value, devices)
         if whole and self.best is not None and self.switches.warm_starts:
             hint(model, self.best.starts)
 

@@ -17,7 +17,7 @@ class Switches:
     of what frees m. Valid with ``microbatch_order`` only.
     ``memory_order``: on devices with one stage, memory is counted by order (see ``cpsat.order``) instead of by a
     cumulative constraint over time. Valid with ``microbatch_order`` only, and while ops take time.
-    ``bounds``: the bounds of ``solver.bounds`` as a floor of the objective.
+    ``bounds``: the bounds of ``solver.bounds``: a floor of the objective, and the end once a schedule meets it.
     ``relaxations``: some devices alone, with the delays of the others, give a bound.
     ``warm_starts``: list scheduling gives the search its first schedule.
     ``neighbourhoods``: windows of the best schedule are searched again with the rest kept in order.
