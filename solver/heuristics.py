@@ -41,12 +41,19 @@ def policies(problem: Problem, rooms: Sequence[int | None] | None = None) -> Ite
             yield Policy(admit, patience, gradient_first, weight_first)
 
 
+SHARES = (
+    (1, 0.5), (0.9, 0.99), (0.85, 0.99), (0.8, 1.25), (0.8, 1.5), (0.85, 1.25),
+    (1.1, 0.5), (1, 0.25), (1, 0.75), (1, 0), (1.1, 0),
+)  # fmt: skip
+"""Multiples of the fair share and what is added before rounding down; found by trial on wave and linear placements."""
+
+
 def _admissions(problem: Problem, rooms: Sequence[int | None]) -> list[tuple[int, ...] | None]:
     """As memory admits; 1F1B's and twice that; and memory shared out among a device's stages in that proportion."""
     stages = len(problem.stages)
     found: list[tuple[int, ...] | None] = [None, *(tuple(n * (stages - s) for s in range(stages)) for n in (1, 2))]
     share = _fair_share(problem, rooms)
-    for factor, extra in ((1, 0.5), (0.9, 0.99), (1.1, 0.5), (1, 0.25), (1, 0.75), (1, 0), (1.1, 0)) if share else ():
+    for factor, extra in SHARES if share else ():
         found.append(tuple(max(1, int(share * factor * (stages - s) + extra)) for s in range(stages)))
     return list(dict.fromkeys(found))
 

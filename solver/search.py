@@ -33,7 +33,7 @@ SMALL = 160
 MEDIUM = 400
 """Ops up to which CP-SAT tries the whole problem for a moment first."""
 
-LARGE = 1500
+LARGE = 700
 """Ops up to which the search of the whole problem gets most of the time, not the windows."""
 
 HUGE = 4000
