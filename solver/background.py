@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 class Job:
@@ -23,13 +23,31 @@ class Job:
             self._done.set()
 
     def wait(self, stop: Callable[[], None], poll: Callable[[], object] = lambda: None) -> None:
-        """Until the call returns, calling ``poll`` now and then; on Ctrl-C ``stop`` it first. Raises what it raised."""
-        try:
-            while not self._done.wait(0.05):
+        """Until the call returns, calling ``poll`` now and then; Ctrl-C calls ``stop`` and is raised when it returned.
+
+        Raises what the call raised.
+        """
+        interrupted = False
+        while not self._done.is_set():
+            try:
+                self._done.wait(0.05)
                 poll()
-        except KeyboardInterrupt:
-            stop()
-            self._done.wait()
-            raise
+            except KeyboardInterrupt:
+                interrupted = True
+                stop()
+        if interrupted:
+            raise KeyboardInterrupt
         if self._error is not None:
             raise self._error
+
+
+def wait_for_all(jobs: Iterable[Job], stop: Callable[[], None]) -> None:
+    """Wait for every job, whatever one raises; then raise the first of that."""
+    errors: list[BaseException] = []
+    for job in jobs:
+        try:
+            job.wait(stop)
+        except BaseException as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]

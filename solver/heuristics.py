@@ -49,9 +49,10 @@ SHARES = (
 
 
 def _admissions(problem: Problem, rooms: Sequence[int | None]) -> list[tuple[int, ...] | None]:
-    """As memory admits; 1F1B's and twice that; and memory shared out among a device's stages in that proportion."""
+    """As memory admits; 1F1B's, twice that, that less one in the second half; memory shared out in that proportion."""
     stages = len(problem.stages)
     found: list[tuple[int, ...] | None] = [None, *(tuple(n * (stages - s) for s in range(stages)) for n in (1, 2))]
+    found.append(tuple(max(1, 2 * (stages - s) - (2 * s >= stages)) for s in range(stages)))
     share = _fair_share(problem, rooms)
     for factor, extra in SHARES if share else ():
         found.append(tuple(max(1, int(share * factor * (stages - s) + extra)) for s in range(stages)))

@@ -140,9 +140,11 @@ def memory_rounds(problem: Problem, goal: Goal) -> Bound:
     opened = _opened(problem, (0,))
     if problem.routes > 1 or room is None or not opened or not problem.duration[:, 0][problem.exists[:, 0]].all():
         return Bound(0, "memory rounds", None, "memory limits no round")
-    size, length = room // opened, _round(problem, room)
-    rounds = range(-(-problem.microbatches // size)) if size else range(1)
-    rests = [_rest(problem, goal, q * size) for q in rounds]
+    size, length = max(room, 0) // opened, _round(problem, room)
+    total = -(-problem.microbatches // size) if size else 1
+    # Any number of rounds is valid; what is left shrinks evenly but for the last few, so that the best is at an end.
+    rounds = sorted({0, *range(max(0, total - 4), total)})
+    rests = {q: _rest(problem, goal, q * size) for q in rounds}
     best = max(rounds, key=lambda q: q * length + rests[q])
     text = (
         f"device {start} holds at most {size} micro-batches between forward and gradient, so they go in rounds of "

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from solver.metrics import METRICS
 from solver.problem import Problem
-from solver.result import Result, Status
+from solver.result import Result
 from solver.schedule import DeviceOrder, Schedule
 from solver.solve import solve
-from solver.units import Number, exact
+from solver.units import Number
 
 
 def pareto_front(
@@ -42,7 +42,7 @@ def pareto_front(
     step = METRICS[second].unit(problem) if second in METRICS else Fraction(1)
     while not (front and front[-1].interrupted):
         result = solve(problem, (first, second), limits, time_limit, workers, seed, hints)
-        if result.schedule is None or result.status in (Status.INFEASIBLE, Status.UNKNOWN):
+        if result.schedule is None:
             break
         front.append(result)
         if on_point:
@@ -52,7 +52,7 @@ def pareto_front(
             step = max(step, (reached - _least(problem, second)) / max(points - 1, 1))
         if reached < step:
             break
-        limits = {**limits, second: min(exact(limits.get(second, reached)), reached - step)}
+        limits = {**limits, second: reached - step}
     return front
 
 

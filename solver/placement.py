@@ -103,3 +103,6 @@ PLACEMENTS: Mapping[str, Callable[[int, int], Placement]] = {
     "bidirectional": lambda devices, chunks: Placement.bidirectional(devices),
 }
 """Name -> placement of (devices, chunks); the names are those of the problem file."""
+
+CHUNKED = ("looped", "wave")
+"""The names of those with a choice of chunks; the others have 1."""

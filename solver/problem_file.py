@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from solver.errors import ProblemError
 from solver.ops import FUSED, SPLIT
-from solver.placement import PLACEMENTS, Placement
+from solver.placement import CHUNKED, PLACEMENTS, Placement
 from solver.problem import MAX_OPS, Problem
 from solver.stage import Stage
 from solver.units import to_json
@@ -142,9 +142,9 @@ def _placement(table: PlacementTable, devices: int) -> Placement:
         return Placement.custom(table.routes, devices)
     if table.routes is not None:
         raise ProblemError(f'belongs to kind = "custom", not to {table.kind!r}', "placement.routes")
-    chunked = table.kind in ("looped", "wave")
+    chunked = table.kind in CHUNKED
     if table.chunks not in (None, 1) and not chunked:
-        raise ProblemError(f"is for looped and wave; a {table.kind} placement has 1", "placement.chunks")
+        raise ProblemError(f"is for {' and '.join(CHUNKED)}; a {table.kind} placement has 1", "placement.chunks")
     return PLACEMENTS[table.kind](devices, table.chunks or (2 if chunked else 1))
 
 
@@ -244,7 +244,7 @@ def _placement_mapping(placement: Placement) -> dict[str, Any]:
     build = PLACEMENTS.get(placement.kind)
     if build is None or build(placement.devices, placement.chunks) != placement:
         return {"kind": "custom", "routes": [list(route) for route in placement.routes]}
-    chunks = {"chunks": placement.chunks} if placement.kind in ("looped", "wave") else {}
+    chunks = {"chunks": placement.chunks} if placement.kind in CHUNKED else {}
     return {"kind": placement.kind, **chunks}
 
 

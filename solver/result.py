@@ -89,8 +89,10 @@ class Result:
         return values if len(self.claims) > 1 else values[0]
 
     @property
-    def lower_bound(self) -> int | Fraction | tuple[int | Fraction, ...]:
-        """What the minimised value cannot be less than; of a tuple, each given the ones before."""
+    def lower_bound(self) -> int | Fraction | tuple[int | Fraction, ...] | None:
+        """What the minimised value cannot be less than; of a tuple, each given the ones before; None if INFEASIBLE."""
+        if self.status == Status.INFEASIBLE:
+            return None
         bounds = tuple(METRICS[c.metric].in_units(self.problem, c.bound) for c in self.claims)
         return bounds if len(self.claims) > 1 else bounds[0]
 
@@ -108,14 +110,16 @@ class Result:
         """In a sentence a metric: its value, and what proves that it cannot be less."""
         if self.status == Status.INFEASIBLE:
             return "No schedule obeys these limits: " + self.claims[-1].sentence + "."
-        return "\n".join(self._explain(c) for c in self.claims)
+        return "\n".join(map(self._explain, range(len(self.claims))))
 
-    def _explain(self, claim: Claim) -> str:
+    def _explain(self, number: int) -> str:
+        claim, before = self.claims[number], self.claims[:number]
         in_units = METRICS[claim.metric].in_units
         bound = to_json(in_units(self.problem, claim.bound))
         if claim.value is None:
             return f"No schedule was found; {claim.metric} cannot be below {bound}: {claim.sentence}."
         value = to_json(in_units(self.problem, claim.value))
         if claim.proven:
-            return f"{claim.metric} {value} is optimal: {claim.sentence}."
+            given = f" at {before[-1].metric} {to_json(self.value(before[-1].metric) or 0)}" if before else ""
+            return f"{claim.metric} {value} is optimal{given}: {claim.sentence}."
         return f"{claim.metric} {value}; the optimum is at least {bound}, {claim.gap:.2%} less: {claim.sentence}."

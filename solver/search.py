@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from solver.background import Job
+from solver.background import Job, wait_for_all
 from solver.bound import Bound
 from solver.bounds import lower_bound
 from solver.errors import DeadlockError, OrderError
@@ -66,11 +66,14 @@ class Search:
 
     def minimize(self, goal: Goal, hints: Sequence[Schedule | DeviceOrder]) -> Claim:
         """The best schedule of a goal, as far as time and Ctrl-C let; once interrupted, only what is there counts."""
-        self.goal, self.value = goal, None
-        self.bound = lower_bound(self.problem, goal) if self.switches.bounds else NOTHING
+        self.goal, self.value, self.bound = goal, None, NOTHING
         try:
-            self.offer_all([self.best] if self.best is not None else [])
-            self._phases(hints)
+            if self.best is not None:
+                self.offer(self.best)
+            if self.switches.bounds:
+                self.bound = lower_bound(self.problem, goal)
+            if not self.interrupted:
+                self._phases(hints)
         except KeyboardInterrupt:
             self.interrupted = True
             self.stop()
@@ -113,9 +116,11 @@ class Search:
         self.time_limit = 0
 
     def offer_all(self, hints: Iterable[Schedule | DeviceOrder]) -> None:
-        """Offer orders, at the times ``simulate`` gives them; those that fit no schedule are passed over."""
+        """Offer schedules, and orders at the times ``simulate`` gives them; what does not fit is passed over."""
         for hint in hints:
             try:
+                if isinstance(hint, Schedule):
+                    self.offer(Schedule(self.problem, hint.starts))
                 self.offer(simulate(self.problem, hint if isinstance(hint, DeviceOrder) else hint.order()))
             except (DeadlockError, OrderError):
                 continue
@@ -163,20 +168,20 @@ class Search:
         """Windows in threads while relaxations raise the bound; one after the other with one worker."""
         share = 0.4 if self.problem.ops <= LARGE else 0.8 if self.problem.ops <= HUGE else 1
         until = self.seconds() + self.left() * share
+        counts = (2, 4) if self.problem.ops <= MEDIUM else (1, 2, 4)
         if self.workers == 1:
-            self._relax(until)
+            self._relax(until, counts)
             self._improve(until, 0)
             return
         jobs = [Job(partial(self._improve, until, number)) for number in range(1, self.workers)]
         try:
-            self._relax(until)
+            self._relax(until, counts)
             jobs.append(Job(partial(self._improve, until, 0)))
         except BaseException:
             self.stop()
             raise
         finally:
-            for job in jobs:
-                job.wait(self.stop)
+            wait_for_all(jobs, self.stop)
 
     def _improve(self, until: float, number: int) -> None:
         """Search windows of the best schedule again until too many in a row bring nothing."""
@@ -188,15 +193,16 @@ class Search:
         improver = Improver(Layout(self.problem, self.goal.rooms(self.problem)), self.seed + number)
         current, length, fruitless = self.best, self.value or 0, 0
         while fruitless < PATIENCE and self.seconds() < until and not self.finished():
-            if self.value is not None and self.value < length:
-                current, length, fruitless = self.best, self.value, 0
+            with self.lock:
+                if self.value is not None and self.value < length:
+                    current, length, fruitless = self.best, self.value, 0
             found = improver.step(current, length, until - self.seconds())
             fruitless += 1
             if found is not None:
                 current = found
                 self.offer(found)
 
-    def _relax(self, until: float, counts: Sequence[int] = (1, 2, 4)) -> None:
+    def _relax(self, until: float, counts: Sequence[int]) -> None:
         """The device whose memory makes it wait longest, alone, then with the next ones, for a moment each."""
         if not self.switches.relaxations or self.goal.minimize == "peak_memory":
             return
@@ -206,12 +212,13 @@ class Search:
                 break
             devices = tuple(sorted(order[:count]))
             name = "one-device relaxation" if count == 1 else f"{count}-device relaxation"
-            text = f"devices {', '.join(map(str, devices))} alone, with the delays of the others, need as long"
+            names = f"device{'s' * (count > 1)} {', '.join(map(str, devices))}"
+            text = f"CP-SAT excluded less for {names} alone, with the delays of the others"
             self._run(devices, Bound(0, name, devices[0], text), until - self.seconds(), 1, effort=4)
 
     def _search_all(self, workers: int, effort: float | None = None) -> None:
         if not self.finished():
-            proof = Bound(0, "search", None, "CP-SAT searched every order that could be better")
+            proof = Bound(0, "search", None, "CP-SAT excluded every order below that")
             self._run(tuple(range(self.problem.devices)), proof, self.left(), workers, effort)
 
     def _run(
@@ -233,6 +240,10 @@ class Search:
             return self.finished()
 
         outcome = run(model, Limits(seconds, workers, self.seed, effort), watch)
+        if outcome.infeasible and self.value is None:
+            proof = replace(
+                proof, sentence="CP-SAT excluded every order" + ("" if whole else f" of device {devices[0]}")
+            )
         watch(outcome.starts, self.goal.worst(self.problem) + 1 if outcome.infeasible else outcome.bound)
 
     def _horizon(self) -> int:

@@ -13,7 +13,7 @@ from solver.problem import Problem
 from solver.result import Claim, Progress, Result, Status
 from solver.schedule import DeviceOrder, Schedule
 from solver.search import Search
-from solver.units import Number, exact
+from solver.units import Number, exact, whole
 from solver.validate import validate
 
 if TYPE_CHECKING:
@@ -50,8 +50,11 @@ def solve(
     from solver.cpsat.switches import Switches
 
     names, hints = _metric_names(minimize), tuple(hints)
+    exact(time_limit, "time_limit")
+    whole(seed, "seed", 0, 2**31 - 1)
+    workers = available_cores() if workers is None else whole(workers, "workers", 1, 1024)
     limits = _limits(problem, subject_to or {})
-    search = Search(problem, switches or Switches(), time_limit, workers or available_cores(), seed, on_progress)
+    search = Search(problem, switches or Switches(), time_limit, workers, seed, on_progress)
     claims: list[Claim] = []
     for name in names:
         goal = Goal(name, limits)

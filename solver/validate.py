@@ -46,7 +46,16 @@ def validate(schedule: Schedule) -> None:
 
 def violations(schedule: Schedule) -> list[Violation]:
     """Every breach of the rules by ``schedule``; an empty list means it is valid."""
-    return entry_violations(schedule.problem, schedule.entries())
+    problem, starts = schedule.problem, schedule.starts.tolist()
+    entries = []
+    for s, stage in enumerate(problem.stages):
+        for kind, length in zip(stage.recipe.kinds, stage.times, strict=True):
+            for m, start in enumerate(starts[kind][s]):
+                if start >= 0:
+                    begin = problem.in_time(start)
+                    home = problem.placement.route_of(m)[s]
+                    entries.append(Entry(Op(s, kind, m), home, begin, begin + length))
+    return entry_violations(problem, entries)
 
 
 def entry_violations(problem: Problem, entries: Sequence[Entry]) -> list[Violation]:
