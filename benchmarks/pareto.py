@@ -13,7 +13,7 @@ import click
 
 from benchmarks.options import model_options, solver_options
 from benchmarks.render import Column, Reporter, number, percent, progress_line, rounded, show_table
-from benchmarks.solving import PLACEMENTS, check_output, problem_at_hand, result_to_mapping
+from benchmarks.solving import PLACEMENT_NAMES, check_output, problem_at_hand, result_to_mapping
 
 if TYPE_CHECKING:
     from benchmarks.comparison import Row
@@ -59,7 +59,9 @@ class Front:
 
 @click.command("pareto")
 @model_options
-@click.option("--placement", type=click.Choice(PLACEMENTS), help="Where the stages run, without FILE; default linear.")
+@click.option(
+    "--placement", type=click.Choice(PLACEMENT_NAMES), help="Where the stages run, without FILE; default linear."
+)
 @click.option("--chunks", type=click.IntRange(1, 1024), help="Stages a device, for looped and wave; default 2.")
 @click.option("--minimize", type=click.Choice(["makespan", "span"]), default="makespan", help="What memory buys.")
 @click.option("--points", type=click.IntRange(1, 10_000), default=20, show_default=True, help="About so many at most.")

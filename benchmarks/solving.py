@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from solver import Problem, Result
 
 Value = int | Fraction
-PLACEMENTS = ("linear", "looped", "wave", "bidirectional")
+PLACEMENT_NAMES = ("linear", "looped", "wave", "bidirectional")
+"""Those of solver.placement, which --help need not wait for."""
 
 
 @click.command("solve")
 @model_options
-@click.option("--placement", type=click.Choice(PLACEMENTS), help="Where the stages run, without FILE; default linear.")
+@click.option(
+    "--placement", type=click.Choice(PLACEMENT_NAMES), help="Where the stages run, without FILE; default linear."
+)
 @click.option("--chunks", type=click.IntRange(1, 1024), help="Stages a device, for looped and wave; default 2.")
 @click.option("--minimize", multiple=True, help="makespan (default), span, peak_memory; several: first things first.")
 @click.option("--subject-to", multiple=True, metavar="METRIC=VALUE", help="Keep a metric at or below a value.")
@@ -83,14 +86,14 @@ def problem_at_hand(
     file: Path | None, placement: str | None, chunks: int | None, flags: dict[str, str | None]
 ) -> Problem:
     """The problem in ``file``, or that of the flags on a placement; UsageError for flags that contradict each other."""
-    from solver.placement import PLACEMENTS
+    from solver.placement import CHUNKED, PLACEMENTS
 
     if file is not None and (placement or chunks):
         raise click.UsageError(f"--placement and --chunks are for a model without a file; {file} has its own")
     if file is not None:
         return read_problem(file, flags)
-    if chunks and placement not in ("looped", "wave"):
-        raise click.UsageError("--chunks is for --placement looped and wave")
+    if chunks and placement not in CHUNKED:
+        raise click.UsageError(f"--chunks is for --placement {' and '.join(CHUNKED)}")
     workload = read_workload(None, flags)
     return workload.problem(PLACEMENTS[placement or "linear"](workload.devices, chunks or 2))
 

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import cli
+from benchmarks.solving import PLACEMENT_NAMES
 from solver import Placement, Problem, Stage, Workload, load_problem
+from solver.placement import CHUNKED, PLACEMENTS
 
 SUITES = Path(__file__).parent.parent / "benchmarks" / "suites"
 
@@ -26,6 +28,11 @@ def started(*arguments, **options):
 
 
 # solve
+
+
+def test_flags_know_every_placement():
+    assert tuple(PLACEMENTS) == PLACEMENT_NAMES
+    assert set(CHUNKED) < set(PLACEMENTS)
 
 
 def test_solve_json_has_the_promised_keys(minbubble):
