@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any
@@ -13,32 +12,20 @@ from pydantic_core import ErrorDetails
 
 from solver.errors import ProblemError
 from solver.placement import PLACEMENTS
-from solver.units import exact, whole
-
-MAX_DEVICES = 1024
-MAX_DIGITS = 100
+from solver.units import exact, shown, whole
 
 Amounts = Fraction | tuple[Fraction, ...]
 """One number for every stage, or one per stage."""
 
 
-def amount(value: object, key: str = "") -> Fraction:
-    """An exact number of at most MAX_DIGITS digits."""
-    if isinstance(value, (str, Decimal)) and len(str(value)) > MAX_DIGITS:
-        raise ProblemError(f"has more than {MAX_DIGITS} digits; round it", key)
-    if isinstance(value, int) and value.bit_length() > 3 * MAX_DIGITS:
-        raise ProblemError(f"has about {value.bit_length() // 3} digits; use a larger unit", key)
-    return exact(value, key)
-
-
 def _amounts(value: object) -> Amounts:
     if isinstance(value, (list, tuple)):
-        return tuple(amount(v, f"[{i}]") for i, v in enumerate(value))
-    return amount(value)
+        return tuple(exact(v, f"[{i}]") for i, v in enumerate(value))
+    return exact(value, "")
 
 
 def _cap(value: object, key: str = "") -> Fraction | None:
-    return None if value is None or value == "none" else amount(value, key)
+    return None if value is None or value == "none" else exact(value, key)
 
 
 def _caps(value: object) -> Fraction | tuple[Fraction | None, ...] | None:
@@ -49,28 +36,21 @@ def _caps(value: object) -> Fraction | tuple[Fraction | None, ...] | None:
 
 def _latency(value: object) -> Fraction | tuple[tuple[Fraction, ...], ...]:
     if not isinstance(value, (list, tuple)):
-        return amount(value)
+        return exact(value, "")
     for a, row in enumerate(value):
         if not isinstance(row, (list, tuple)):
             raise ProblemError("must be a list: the latencies from one device to every device", f"[{a}]")
-    return tuple(tuple(amount(v, f"[{a}][{b}]") for b, v in enumerate(row)) for a, row in enumerate(value))
+    return tuple(tuple(exact(v, f"[{a}][{b}]") for b, v in enumerate(row)) for a, row in enumerate(value))
 
 
-def _whole(value: object, key: str, at_least: int, at_most: int = 10**9) -> int:
+def _whole(value: object, key: str, at_least: int) -> int:
     if isinstance(value, str):
-        raise ProblemError(f"must be a whole number, got text {value[:40]!r}", key)
-    number = whole(amount(value, key), key, at_least)
-    if number > at_most:
-        raise ProblemError(f"must be at most {at_most:,}, got {number}", key)
-    return number
+        raise ProblemError(f"must be a whole number, got text {shown(value)}", key)
+    return whole(value, key, at_least)
 
 
 def _count(value: object) -> int:
     return _whole(value, "", 1)
-
-
-def _small_count(value: object) -> int:
-    return _whole(value, "", 1, MAX_DEVICES)
 
 
 def _indices(value: object, key: str = "") -> tuple[int, ...]:
@@ -107,7 +87,7 @@ class _Table(BaseModel):
 class Devices(_Table):
     """``[devices]``."""
 
-    count: Annotated[int, PlainValidator(_small_count)]
+    count: Annotated[int, PlainValidator(_count)]
     memory_cap: Annotated[Any, PlainValidator(_caps)] = None
     latency: Annotated[Any, PlainValidator(_latency)] = Fraction(0)
 
@@ -116,7 +96,7 @@ class PlacementTable(_Table):
     """``[placement]``."""
 
     kind: Annotated[str, PlainValidator(_kind)] = "linear"
-    chunks: Annotated[int | None, PlainValidator(_small_count)] = None
+    chunks: Annotated[int | None, PlainValidator(_count)] = None
     routes: Annotated[tuple[tuple[int, ...], ...] | None, PlainValidator(_routes)] = None
 
 
