@@ -157,6 +157,14 @@ def test_a_limit_below_static_memory_is_infeasible() -> None:
     # 1 of static memory and nothing held; and a device that holds a route's weights without running an op.
     stage = Stage.fused(2, 1, 0, 1)
     assert quick(Problem.of(Placement.linear(1), 2, [stage]), subject_to={"peak_memory": 0}).status == Status.INFEASIBLE
+    # Static 5 and 1 held by each micro-batch: even 6 is needed, with each micro-batch alone: 3 x 2 x (1 + 2).
+    held = Problem.of(Placement.linear(2), 3, [Stage.fused(1, 2, 1, 5)] * 2)
+    for metric in METRICS:
+        for limit in (0, 3, 5):
+            result = quick(held, metric, subject_to={"peak_memory": limit})
+            check(result)
+            assert result.status == Status.INFEASIBLE
+    assert quick(held, subject_to={"peak_memory": 6}).makespan == 18
     unused = Problem.of(Placement.custom([[0], [1]]), 1, [Stage.fused(2, 1, 3, 1)])
     assert quick(unused, subject_to={"peak_memory": 0}).status == Status.INFEASIBLE
     assert quick(unused, subject_to={"peak_memory": 4}).makespan == 3
@@ -191,6 +199,18 @@ def test_no_time_at_all_still_gives_a_valid_answer() -> None:
         check(result)
         assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
         assert result.gap < 1
+
+
+@pytest.mark.parametrize("seed", [*range(6000, 6010), 11])
+def test_no_time_for_a_tuple_keeps_the_schedule_of_its_first_metric(seed: int) -> None:
+    """A best span is of later starts than simulation gives: the schedule must survive as it is."""
+    problem = random_problem(Random(seed), 40, 5)
+    result = solve(problem, ("span", "makespan"), time_limit=0, workers=1)
+    check(result)
+    assert result.schedule is not None
+    assert [claim.value for claim in result.claims] == [
+        METRICS[name].ticks(result.schedule) for name in result.minimize
+    ]
 
 
 def test_a_short_limit_gives_the_best_so_far() -> None:
@@ -259,23 +279,22 @@ def test_ctrl_c_returns_the_best_schedule_so_far() -> None:
             Placement.linear(8), memory_cap=3)
         threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
         result = solve(problem, time_limit=50, workers=1)
-        print(result.status, result.interrupted, result.schedule is not None, result.wall_time < 45)
+        print(result.status, result.interrupted, result.schedule is not None)
         print(result.explain())
     """)
     root = Path(__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, cwd=root)
     assert done.returncode == 0, done.stderr
-    status, interrupted, found, early = done.stdout.splitlines()[0].split()
-    assert (interrupted, found, early) == ("True", "True", "True") or status == "OPTIMAL"
+    assert done.stdout.splitlines()[0] == "FEASIBLE True True"
     assert "makespan" in done.stdout
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_results_cannot_be_more_certain_than_their_claims() -> None:
     result = solve(HARD, time_limit=0, workers=1)
-    if result.status == Status.FEASIBLE:
-        assert result.gap > 0
-        assert "the optimum is at least" in result.explain()
+    assert result.status == Status.FEASIBLE
+    assert result.gap > 0
+    assert "the optimum is at least" in result.explain()
     assert "is optimal" in quick(SMALL).explain()
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.figure import Figure
 
@@ -134,5 +135,8 @@ def test_the_legend_names_what_is_there():
 
 
 def test_a_name_is_no_formula(tmp_path):
-    save({"costs $5_ & {more}": schedules.fused()}, tmp_path / "plan.svg")
-    save_pareto([FrontPoint(1, 2)], {}, tmp_path / "front.png", title="$_")
+    with rc_context({"svg.fonttype": "none"}):  # text as text; a formula would be split into pieces
+        save({"costs $5_ & {more} $": schedules.fused()}, tmp_path / "plan.svg")
+        save_pareto([FrontPoint(1, 2)], {}, tmp_path / "front.svg", title="$_")
+    assert ">costs $5_ &amp; {more} $   makespan" in (tmp_path / "plan.svg").read_text()
+    assert ">$_</text>" in (tmp_path / "front.svg").read_text()
