@@ -4,9 +4,14 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from solver import OpKind, Placement, Problem, Schedule, Stage, violations
+from solver.validate import Violation
 
 ROOT = Path(__file__).parent.parent
 FILES = {
@@ -47,10 +52,38 @@ def test_only_cpsat_imports_ortools() -> None:
     assert offenders(rest, "ortools") == {}
 
 
+NOT_FOR_THE_JUDGE = ("graph", "simulate", "memory", "metrics", "bounds", "heuristics", "solve", "cpsat")
+
+
 def test_the_judge_derives_the_rules_itself() -> None:
     judge = {path: tree for path, tree in FILES.items() if path == Path("solver/validate.py")}
-    parts = ("graph", "simulate", "memory", "metrics", "bounds", "heuristics", "solve", "cpsat")
-    assert offenders(judge, *(f"solver.{part}" for part in parts)) == {}
+    assert offenders(judge, *(f"solver.{part}" for part in NOT_FOR_THE_JUDGE)) == {}
+
+
+def modules_run(call: Callable[[], object]) -> set[str]:
+    """Names of the modules of which any function runs during ``call``, however it was reached."""
+    names: set[str] = set()
+    sys.setprofile(lambda frame, event, argument: names.add(frame.f_globals.get("__name__", "")))
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+@pytest.mark.parametrize("shift", [0, -1])
+def test_the_judge_runs_on_its_own(shift: int) -> None:
+    """A valid GPipe schedule, and one whose second stage starts too early, written down here: nothing is cached."""
+    problem = Problem.of(Placement.linear(2), 2, [Stage.fused("1/7", "2/7")] * 2, memory_cap=2)
+    starts = np.full(problem.shape, -1)
+    starts[OpKind.F] = [[0, 1], [1 + shift, 2 + shift]]
+    starts[OpKind.B] = [[5, 7], [3, 5]]
+    schedule = Schedule(problem, starts)
+    found: list[Violation] = []
+    names = modules_run(lambda: found.extend(violations(schedule)))
+    assert {violation.rule for violation in found} == ({"broken dependency"} if shift else set())
+    assert "solver.validate" in names
+    assert within(names, *(f"solver.{part}" for part in NOT_FOR_THE_JUDGE)) == set()
 
 
 def test_solver_never_imports_baselines_or_benchmarks() -> None:
