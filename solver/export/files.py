@@ -31,20 +31,33 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``path`` whole or not at all: a reader never sees half a file."""
+    """Write ``path`` whole or not at all: a reader never sees half a file.
+
+    A symbolic link stays and the file it leads to is written; a device or a pipe is written to, never replaced.
+    """
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """As ``write_text``; ProblemError where the file cannot be written."""
+    try:
+        if os.path.lexists(path) and not path.is_file():  # a device, a pipe, a link to one or to nothing
+            path.write_bytes(content)
+        else:
+            _replace(Path(os.path.realpath(path)), content)
+    except OSError as err:
+        raise ProblemError(f"cannot be written: {err.strerror or err}", str(path)) from None
+
+
+def _replace(path: Path, content: bytes) -> None:
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(content)
         os.replace(part, path)
-    except OSError as err:
+    except OSError:
         with contextlib.suppress(OSError):
             part.unlink()
-        raise ProblemError(f"cannot be written: {err.strerror or err}", str(path)) from None
+        raise
 
 
 def write_figure(figure: Figure, path: Path) -> None:
