@@ -28,6 +28,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Command -> where it is ("module:attribute") and its line in ``minbubble --help``, in this order."""
 
+NO_ARGUMENTS: tuple[()] | type[click.UsageError] = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What click 8.2 and later raise to show the help of a bare ``minbubble``."""
+
 SIGPIPE_EXIT = 128 + 13
 SIGINT_EXIT = 128 + 2
 
@@ -85,6 +88,9 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; a mistake in the input is one line on stderr and code 2."""
+    if sys.stdout is None:  # the caller closed it: minbubble solve >&-
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open until the end)
+        os.set_inheritable(sys.stdout.fileno(), True)  # for the processes of a sweep
     try:
         code = run(arguments)
         sys.stdout.flush()
@@ -105,7 +111,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit:  # click exits by itself for one thing only: a reader that left
         return SIGPIPE_EXIT
     except click.ClickException as err:
-        err.show()
+        click.echo(err.format_message() if isinstance(err, NO_ARGUMENTS) else _usage_line(err), err=True)
         return 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("minbubble: stopped", err=True)
@@ -116,6 +122,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo(f"minbubble: {err}", err=True)
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _usage_line(err: click.ClickException) -> str:
+    context = getattr(err, "ctx", None)
+    see = f" (see {context.command_path} --help)" if context else ""
+    return f"minbubble: {' '.join(err.format_message().split()).rstrip('.')}{see}"
 
 
 def _is_ours(err: Exception) -> bool:

@@ -72,11 +72,14 @@ def compare_command(
 
 
 def _chosen(only: str | None, leave_out: str | None) -> list[str]:
-    """Names to show, in the registry's order; ProblemError lists the known ones for any other."""
+    """Names to show, in the registry's order; ProblemError for an unknown one, UsageError if none is left."""
     included, excluded = (
         None if text is None else {get(name.strip()).name for name in text.split(",")} for text in (only, leave_out)
     )
-    return [name for name in BASELINES if (included is None or name in included) and name not in (excluded or ())]
+    chosen = [name for name in BASELINES if (included is None or name in included) and name not in (excluded or ())]
+    if not chosen:
+        raise click.UsageError("--only and --except together leave no schedule")
+    return chosen
 
 
 def by_placement(rows: Iterable[Row]) -> list[list[Row]]:
