@@ -27,6 +27,8 @@ class RecordFile:
 
     def __enter__(self) -> RecordFile:
         try:
+            if self.path.exists() and not self.path.is_file():
+                raise ProblemError("is no regular file", str(self.path))
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         except OSError as err:
             raise ProblemError(f"cannot be opened: {err.strerror}", str(self.path)) from None

@@ -76,3 +76,10 @@ def test_a_full_disk_loses_no_record_and_leaves_no_half_line(tmp_path):
     assert path.read_text() == '{"key": "a", "text": "' + "x" * 40 + '"}\n'
     with RecordFile(path) as file:
         assert (list(file.done), file.dropped) == (["a"], "")
+
+
+@pytest.mark.parametrize("make", ["mkfifo", "mkdir"])
+def test_only_a_regular_file_is_opened(make, tmp_path):
+    getattr(os, make)(tmp_path / "r.jsonl")
+    with pytest.raises(ProblemError, match=r"r\.jsonl: is no regular file"), RecordFile(tmp_path / "r.jsonl"):
+        pass

@@ -10,7 +10,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.cli import cli
+from benchmarks.cli import cli, run
 from benchmarks.executors import Pool, dask_cluster, slurm_cluster
 from benchmarks.records import RecordFile, read_records
 from benchmarks.runner import Sweep, default_jobs, run_task
@@ -80,6 +80,22 @@ def test_the_command_records_everything_and_runs_nothing_twice(suite, undisturbe
     assert "dropped a torn last line" in again.output
     assert f"{len(undisturbed)} of {len(undisturbed)} tasks are on record" in again.output
     assert output.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes standard output")
+def test_a_sweep_needs_no_standard_output(suite, undisturbed, tmp_path):
+    start = "from benchmarks.cli import main; main()"
+    shell = f'"{sys.executable}" -c "{start}" sweep small.toml -o r.jsonl --jobs 2 >&-'
+    process = subprocess.run(shell, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert comparable(read_records([tmp_path / "r.jsonl"])) == undisturbed
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such pipes")
+def test_a_pipe_takes_no_records(suite, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    assert run(["sweep", str(suite), "-o", str(tmp_path / "pipe")]) == 2
+    assert capsys.readouterr().err == f"minbubble: {tmp_path / 'pipe'}: is no regular file\n"
 
 
 def kill_at_random_moments(suite, output, kills, seed):
