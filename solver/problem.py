@@ -160,6 +160,11 @@ class Problem:
         return np.array([[kind in s.recipe.kinds for s in self.stages] for kind in OpKind])
 
     @cached_property
+    def takes_time(self) -> bool:
+        """Whether every op has a duration, so that starts alone tell a device's ops apart."""
+        return bool((self.duration[self.exists] > 0).all())
+
+    @cached_property
     def device(self) -> IntArray:
         """The device of each [route, stage]."""
         return np.array(self.placement.routes, dtype=np.int64)

@@ -185,7 +185,7 @@ class Search:
 
     def _improve(self, until: float, number: int) -> None:
         """Search windows of the best schedule again until too many in a row bring nothing."""
-        if not self.switches.neighbourhoods or self.best is None or not _takes_time(self.problem):
+        if not self.switches.neighbourhoods or self.best is None or not self.problem.takes_time:
             return
         from solver.cpsat.lns import Improver
         from solver.cpsat.neighbourhoods import Layout
@@ -241,16 +241,10 @@ class Search:
 
         outcome = run(model, Limits(seconds, workers, self.seed, effort), watch)
         if outcome.infeasible and self.value is None:
-            proof = replace(
-                proof, sentence="CP-SAT excluded every order" + ("" if whole else f" of device {devices[0]}")
-            )
+            where = "" if whole else f" of device {devices[0]}"
+            proof = replace(proof, sentence=f"CP-SAT excluded every order{where}")
         watch(outcome.starts, self.goal.worst(self.problem) + 1 if outcome.infeasible else outcome.bound)
 
     def _horizon(self) -> int:
         horizon = self.goal.horizon(self.problem)
         return min(horizon, self.value) if self.goal.minimize == "makespan" and self.value is not None else horizon
-
-
-def _takes_time(problem: Problem) -> bool:
-    """Whether no op has no duration: windows and delays tell ops apart by their starts."""
-    return bool((problem.duration[problem.exists] > 0).all())

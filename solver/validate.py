@@ -13,7 +13,6 @@ from solver.errors import InvalidSchedule, ProblemError
 from solver.ops import Op, OpKind
 from solver.problem import Problem
 from solver.schedule import Entry, Schedule
-from solver.timeline import draw
 from solver.units import common_tick, in_ticks, of_ticks, shown, to_json
 
 IntArray = NDArray[np.int64]
@@ -69,11 +68,6 @@ def entry_violations(problem: Problem, entries: Sequence[Entry]) -> list[Violati
     for rule in (_missing_ops, _duplicate_ops, _wrong_places, _overlaps, _broken_dependencies, _memory_over_caps):
         found += rule(table)
     return found
-
-
-def grid(problem: Problem, entries: Sequence[Entry]) -> str:
-    """The timetable as drawn beside its violations."""
-    return draw(entries, problem.devices)
 
 
 def _knows(problem: Problem, op: Op) -> bool:
